@@ -1,0 +1,1 @@
+"""Closed forms: pure functions and small frozen dataclasses over NumPy arrays."""

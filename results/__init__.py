@@ -1,0 +1,1 @@
+"""What people get: metrics, intervals, tables, figures, run folders."""

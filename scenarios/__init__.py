@@ -1,0 +1,1 @@
+"""What people write and bring: scenario files, units, the bundled library, importers."""

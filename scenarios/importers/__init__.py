@@ -1,0 +1,1 @@
+"""Readers of files that engines, benchmarks and traces already write."""

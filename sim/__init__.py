@@ -1,0 +1,1 @@
+"""Discrete events: requests, replicas and GPUs over time."""

@@ -1,0 +1,1 @@
+"""Plan speculative decoding before the hardware runs."""
