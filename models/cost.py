@@ -17,11 +17,12 @@ last bit.
 # ruff: noqa: ARG001, PLR0917 (all formulas share one positional signature, which the kernel calls)
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Amount = float | NDArray[np.float64]
+Amount = float | NDArray[np.floating[Any]]
 Arrays = tuple[
     int,
     NDArray[np.float64],
