@@ -15,6 +15,7 @@ from specplan.models.conversions import (
     checked_unconditional,
     conditional_from_pq,
     conditional_from_unconditional,
+    first_positions,
     probabilities,
     tokens_per_round_from_alpha,
     unconditional_from_alpha,
@@ -229,15 +230,11 @@ class Acceptance:
         >>> Acceptance.from_alpha(0.5, 5).truncated(2).positions
         2
         """
-        if checked_gamma(gamma) > self.positions:
-            raise ValueError(
-                f"acceptance is known for {self.positions} draft positions and gamma is {gamma}; "
-                f"give {gamma} positions or name a rule to extrapolate"
-            )
+        lists = first_positions(self.unconditional, gamma)
         recorded = None if self.recorded is None else np.minimum(self.recorded, gamma)
         return Acceptance(
             self.weight,
-            self.unconditional[:, :gamma],
+            lists,
             self.draft_probability,
             self.concentration,
             recorded,

@@ -87,7 +87,8 @@ def conditional_from_unconditional(unconditional: ArrayLike) -> Floats:
     """
     array = checked_unconditional(unconditional)
     before = np.concatenate([np.ones_like(array[..., :1]), array[..., :-1]], axis=-1)
-    return np.divide(array, before, out=np.zeros_like(array), where=before > 0)
+    ratio: Floats = np.divide(array, before, out=np.zeros_like(array), where=before > 0)
+    return ratio
 
 
 def unconditional_from_alpha(alpha: ArrayLike, gamma: int) -> Floats:
@@ -108,6 +109,18 @@ def checked_gamma(gamma: int) -> int:
     if isinstance(gamma, bool) or gamma != int(gamma) or gamma < 0:
         raise ValueError(f"gamma is {gamma!r}; it is a whole number of draft tokens, 0 or more")
     return int(gamma)
+
+
+def first_positions(lists: Floats, gamma: int | None) -> Floats:
+    """Cut lists (..., positions) to (..., γ); None keeps all. Raises ValueError when too short."""
+    if gamma is None:
+        return lists
+    if checked_gamma(gamma) > lists.shape[-1]:
+        raise ValueError(
+            f"acceptance is known for {lists.shape[-1]} draft positions and gamma is {gamma}; "
+            f"give {gamma} positions or name a rule to extrapolate"
+        )
+    return lists[..., :gamma]
 
 
 def tokens_per_round_from_alpha(alpha: ArrayLike, gamma: ArrayLike) -> Floats:

@@ -1,0 +1,243 @@
+"""Tokens per round, and finite outputs exactly, by recursion on the tokens left.
+
+One round with `left` tokens to go proposes g = min(γ, left − 1), keeps the k ≤ g accepted ones and
+commits k + 1 (MODEL.md §1). With chance 1 − draft_probability it proposes nothing and commits 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from specplan.models.acceptance import Acceptance
+from specplan.models.conversions import (
+    accepted_law,
+    checked_gamma,
+    checked_unconditional,
+    first_positions,
+    probabilities,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+
+def tokens_per_round(
+    unconditional: ArrayLike, gamma: int | None = None, draft_probability: ArrayLike = 1.0
+) -> Floats:
+    """E = 1 + h Σ_{i≤γ} A_i, the bonus token included (MODEL.md §2; h = draft_probability).
+
+    unconditional (..., positions) → (...). Raises ValueError on a list that rises or is too short.
+
+    >>> tokens_per_round([0.707, 0.453, 0.307, 0.253]).round(3)  # vLLM logged 2.72
+    np.float64(2.72)
+    """
+    lists = first_positions(checked_unconditional(unconditional), gamma)
+    chance = probabilities(draft_probability, "draft_probability")
+    tokens: Floats = 1 + chance * lists.sum(axis=-1)
+    return tokens
+
+
+def tokens_per_round_variance(
+    unconditional: ArrayLike, gamma: int | None = None, draft_probability: ArrayLike = 1.0
+) -> Floats:
+    """Var = Σ_{i=1..γ+1} (2i − 1) P(X ≥ i) − E², P(X ≥ i + 1) = h A_i (MODEL.md §2).
+
+    unconditional (..., positions) → (...). Raises ValueError on a list that rises or is too short.
+
+    >>> tokens_per_round_variance([1, 1, 0.5, 0])  # minimum-variance schedule of τ = 3.5
+    np.float64(0.25)
+    """
+    lists = first_positions(checked_unconditional(unconditional), gamma)
+    kept = probabilities(draft_probability, "draft_probability")[..., None] * lists
+    odd = 2 * np.arange(1, lists.shape[-1] + 1) + 1
+    variance: Floats = 1 + (odd * kept).sum(axis=-1) - (1 + kept.sum(axis=-1)) ** 2
+    return variance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FiniteOutput:
+    """Exact expectations for one request of `output_tokens`; all arrays share one shape.
+
+    drafted = accepted + wasted; accepted = output_tokens − rounds, as a round commits accepted + 1.
+    `drafting_rounds` propose at least one token; `fully_accepted_rounds` keep all they proposed.
+    """
+
+    output_tokens: NDArray[np.int64]
+    rounds: Floats
+    drafting_rounds: Floats
+    fully_accepted_rounds: Floats
+    drafted_tokens: Floats
+    accepted_tokens: Floats
+    wasted_tokens: Floats
+
+    def draft_steps(self, *, one_pass: bool = False, extra_draft_step: bool = False) -> Floats:
+        """Draft passes: one a drafted token (one a drafting round if `one_pass`), plus the extras.
+
+        `extra_draft_step`: one more after each fully accepted round (the draft ingests its last).
+        """
+        steps = self.drafting_rounds if one_pass else self.drafted_tokens
+        return steps + self.fully_accepted_rounds if extra_draft_step else steps
+
+
+def finite_output(
+    acceptance: Acceptance | ArrayLike,
+    gamma: int,
+    output_tokens: ArrayLike,
+    draft_probability: ArrayLike = 1.0,
+) -> FiniteOutput:
+    """Exact expected rounds and tokens of requests that rounds take from 0 to n tokens.
+
+    rounds(L) = 1 + Σ_k P(k | g) rounds(L − k − 1), g = min(γ, L − 1) (MODEL.md §1, §3); not n/E.
+    acceptance: lists (..., positions) or an Acceptance (mean over its requests); output_tokens
+    (...) whole numbers ≥ 0. With a prefill that commits the first token, pass n − 1.
+
+    >>> finite_output([0.5, 0.25], 2, [1, 2, 3, 10, 128]).rounds.round(12).tolist()
+    [1.0, 1.5, 2.0, 6.041015625, 73.469387755102]
+    """
+    gamma = checked_gamma(gamma)
+    proposed = np.arange(gamma + 1, dtype=np.float64)
+    unit = np.ones(gamma + 1)
+    # One row a count: rounds, drafting rounds, fully accepted rounds, drafted tokens.
+    spent = np.stack([unit, np.minimum(proposed, 1), 0 * unit, proposed])
+    extra = np.array([0.0, 0.0, 1.0, 0.0])
+    lengths = _whole(output_tokens)
+    laws = _lists(acceptance, gamma, draft_probability)
+    lead = laws[0].ndim - 2
+    spent = spent.reshape(4, *(1,) * lead, gamma + 1)
+    means, _ = _moments(laws, spent, extra.reshape(4, *(1,) * lead), int(lengths.max(initial=0)))
+    rounds, drafting, full, drafted = (_at(row, lengths) for row in means)
+    n = np.broadcast_to(lengths, rounds.shape)
+    accepted = n - rounds
+    return FiniteOutput(n, rounds, drafting, full, drafted, accepted, drafted - accepted)
+
+
+def round_costs(
+    gamma: int,
+    *,
+    draft_step_s: ArrayLike,
+    verify_s: ArrayLike,
+    step_s: ArrayLike,
+    overhead_s: ArrayLike = 0.0,
+    one_pass: bool = False,
+) -> Floats:
+    """Seconds of a round that proposes g = 0..γ tokens: g·d + V(g + 1) + overhead; g = 0 costs T.
+
+    verify_s (..., γ or more): pass that verifies 1, 2, … proposals (widths 2, 3, …), or a scalar or
+    (..., 1) when the width does not matter. step_s (...) prices width 1. `one_pass`: one draft step
+    whatever g. Overhead is charged on every round while γ ≥ 1; γ = 0 is the baseline. → (..., γ+1).
+
+    >>> round_costs(2, draft_step_s=0.02, verify_s=0.1, step_s=0.1).round(3).tolist()
+    [0.1, 0.12, 0.14]
+    """
+    step = np.asarray(step_s, dtype=np.float64)[..., None]
+    if checked_gamma(gamma) == 0:
+        return step
+    verify = np.atleast_1d(np.asarray(verify_s, dtype=np.float64))
+    if 1 < verify.shape[-1] < gamma:
+        raise ValueError(
+            f"verify_s has {verify.shape[-1]} widths and gamma is {gamma}; "
+            f"it needs one for each of 1..{gamma} proposals, or a single one"
+        )
+    steps = np.ones(gamma) if one_pass else np.arange(1.0, gamma + 1)
+    proposing = np.asarray(draft_step_s, dtype=np.float64)[..., None] * steps + verify[..., :gamma]
+    lead = np.broadcast_shapes(step.shape[:-1], proposing.shape[:-1])
+    seconds = np.concatenate(
+        [np.broadcast_to(step, (*lead, 1)), np.broadcast_to(proposing, (*lead, gamma))], axis=-1
+    )
+    return seconds + np.asarray(overhead_s, dtype=np.float64)[..., None]
+
+
+def generation_s_moments(
+    acceptance: Acceptance | ArrayLike,
+    gamma: int,
+    output_tokens: ArrayLike,
+    round_s: ArrayLike,
+    *,
+    extra_draft_step_s: ArrayLike = 0.0,
+    draft_probability: ArrayLike = 1.0,
+) -> tuple[Floats, Floats]:
+    """Exact first and second moment of the seconds one request decodes: (E[S], E[S²]), each (...).
+
+    m(L) = Σ P(branch)(c + m(L')), s(L) = Σ P(branch)(c² + 2 c m(L') + s(L')) over the branches of
+    one round. round_s (..., γ+1) from `round_costs`; `extra_draft_step_s` is added after a round
+    that kept all it proposed. For random lengths average both moments over the lengths' shares.
+
+    >>> [float(x.round(9)) for x in generation_s_moments([0.5, 0.25], 2, 2, [0.1, 0.12, 0.14])]
+    [0.17, 0.0314]
+    """
+    gamma = checked_gamma(gamma)
+    lengths = _whole(output_tokens)
+    seconds = np.asarray(round_s, dtype=np.float64)
+    if seconds.shape[-1] != gamma + 1:
+        raise ValueError(
+            f"round_s has {seconds.shape[-1]} entries and gamma is {gamma}; "
+            f"it needs one for each of 0..{gamma} proposals"
+        )
+    laws = _lists(acceptance, gamma, draft_probability)
+    extra = np.asarray(extra_draft_step_s, dtype=np.float64)
+    means, squares = _moments(laws, seconds, extra, int(lengths.max(initial=0)))
+    return _at(means, lengths), _at(squares, lengths)
+
+
+def _lists(
+    acceptance: Acceptance | ArrayLike, gamma: int, draft_probability: ArrayLike
+) -> tuple[Floats, Floats, Floats]:
+    """Return lists (..., laws, γ), draft probability (..., laws), weight (laws,); bare = one law."""
+    if isinstance(acceptance, Acceptance):
+        laws = acceptance.spread().truncated(gamma)
+        return laws.unconditional, laws.draft_probability, laws.weight
+    lists = first_positions(checked_unconditional(acceptance), gamma)[..., None, :]
+    chance = probabilities(draft_probability, "draft_probability")[..., None]
+    return lists, chance, np.ones(1)
+
+
+def _moments(
+    laws: tuple[Floats, Floats, Floats], round_s: Floats, extra_s: Floats, longest: int
+) -> tuple[Floats, Floats]:
+    """Moments (..., longest+1) of the cost of 0..longest tokens, averaged over the laws."""
+    lists, chance, weight = laws
+    gamma = lists.shape[-1]
+    cost, extra = round_s[..., None, :], extra_s[..., None]
+    lead = np.broadcast_shapes(lists.shape[:-1], chance.shape, cost.shape[:-1], extra.shape)
+    mean, square = np.zeros((*lead, longest + 1)), np.zeros((*lead, longest + 1))
+    accepted = [accepted_law(lists[..., :g]) for g in range(gamma + 1)]
+    for left in range(1, longest + 1):
+        g = min(gamma, left - 1)
+        after = slice(left - 1 - g, left)
+        law, drafted_s, plain_s = accepted[g][..., ::-1], cost[..., g], cost[..., 0]
+        full = law[..., 0] if g else np.zeros(1)
+        mean_after = (law * mean[..., after]).sum(axis=-1)
+        square_after = (law * square[..., after]).sum(axis=-1)
+        mean_drafted = drafted_s + full * extra + mean_after
+        square_drafted = drafted_s**2 + 2 * drafted_s * mean_after + square_after
+        square_drafted = square_drafted + full * extra * (
+            2 * drafted_s + extra + 2 * mean[..., left - 1 - g]
+        )
+        mean_plain = plain_s + mean[..., left - 1]
+        square_plain = plain_s * (plain_s + 2 * mean[..., left - 1]) + square[..., left - 1]
+        mean[..., left] = chance * mean_drafted + (1 - chance) * mean_plain
+        square[..., left] = chance * square_drafted + (1 - chance) * square_plain
+    return np.moveaxis(mean, -2, -1) @ weight, np.moveaxis(square, -2, -1) @ weight
+
+
+def _whole(output_tokens: ArrayLike) -> NDArray[np.int64]:
+    lengths = np.asarray(output_tokens)
+    bad = ~((lengths >= 0) & (lengths == np.floor(lengths)))
+    if bad.any():
+        raise ValueError(
+            f"output_tokens is {lengths[bad].flat[0]:g}; it is a whole number, 0 or more"
+        )
+    return lengths.astype(np.int64)
+
+
+def _at(values: Floats, lengths: NDArray[np.int64]) -> Floats:
+    """Pick (..., longest+1) at each length; lengths (...) broadcast with the leading axes."""
+    lead = np.broadcast_shapes(values.shape[:-1], lengths.shape)
+    index = np.broadcast_to(lengths, lead)[..., None]
+    picked = np.take_along_axis(np.broadcast_to(values, (*lead, values.shape[-1])), index, axis=-1)
+    return picked[..., 0]
