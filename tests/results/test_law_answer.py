@@ -91,7 +91,7 @@ def test_monte_carlo_verdict_is_the_exit_code(rule: str, exit_code: int) -> None
     ("question", "says"),
     [
         (LawQuestion([P, P], [Q]), "2 positions of p and 1 of q"),
-        (LawQuestion([P, [0.5, 0.6]], [Q, [0.5, 0.5]]), "position 2: p sums to 1.1"),
+        (LawQuestion([P, [0.5, 0.6, 0]], [Q, Q]), "position 2: p sums to 1.1"),
         (LawQuestion([P], [Q], gamma=0), "gamma: 0"),
         (LawQuestion([P, P], [Q, Q], gamma=3), "gamma: 3 while 2 positions"),
         (LawQuestion([P], [Q], draws=-1), "draws is -1"),

@@ -56,7 +56,7 @@ def test_a_last_law_without_q_is_the_bonus(tmp_path: Path) -> None:
         (b"- {p: [a], q: [1]}", "p at position 1 is not a list of numbers"),
         (b"p: [[1]]", "q is missing"),
         (b"{p: [1", "while parsing"),
-        (b"speculation: {acceptance: {alpha: 0.5}}", "holds no p and q"),
+        (b"speculation: {acceptance: {alpha: 0.5}}", "p is missing"),
         (b"speculation: 3", "holds no p and q"),
     ],
 )
