@@ -213,3 +213,17 @@ def accepted_law(unconditional: ArrayLike) -> Floats:
     edge = np.ones_like(array[..., :1]) if array.shape[-1] else np.ones((*array.shape[:-1], 1))
     padded = np.concatenate([edge, array, np.zeros_like(edge)], axis=-1)
     return -np.diff(padded, axis=-1)
+
+
+def at_index(table: Floats, index: ArrayLike) -> Floats:
+    """Pick table[..., index]: the last axis at index (...), which broadcasts with the leading axes.
+
+    >>> at_index(np.array([10.0, 20.0, 30.0]), [2, 0]).tolist()
+    [30.0, 10.0]
+    """
+    where = np.asarray(index, dtype=np.intp)
+    if where.ndim == 0:
+        return table[..., int(where)]
+    lead = np.broadcast_shapes(table.shape[:-1], where.shape)
+    full = np.broadcast_to(table, (*lead, table.shape[-1]))
+    return np.take_along_axis(full, np.broadcast_to(where, lead)[..., None], axis=-1)[..., 0]

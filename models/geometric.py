@@ -31,28 +31,31 @@ def geometric_sum(alpha: ArrayLike, gamma: ArrayLike) -> Floats:
     return np.where((alpha == 0) | (gamma == 0), 0.0, total)
 
 
-def geometric_root(total: ArrayLike, gamma: ArrayLike) -> Floats:
-    """Solve Σ_{i=1..γ} α^i = total for α in [0, 1].
+def geometric_root(total: ArrayLike, gamma: ArrayLike, last: ArrayLike = 1.0) -> Floats:
+    """Solve Σ_{i=1..γ−1} α^i + last·α^γ = total for α in [0, 1]; broadcasts.
 
-    Needs 0 ≤ total ≤ γ (not checked: values beyond give the nearest end; γ = 0 gives 0).
-
-    The sum is convex and rises in α, so Newton from an upper bound falls onto the root. Bounds:
-    Σ ≥ α, and Σ ≥ γ α^{(γ+1)/2} (arithmetic above geometric mean).
+    Needs 0 ≤ last ≤ 1 and 0 ≤ total ≤ γ − 1 + last (not checked: totals beyond give the nearest
+    end; γ = 0 gives 0). The sum is convex and rises in α, so Newton from an upper bound falls onto
+    the root. Bounds: Σ_{i≤n} α^i ≥ α, and ≥ n α^{(n+1)/2} (arithmetic above geometric mean).
 
     >>> geometric_root([0.75, 2.0], 2).tolist()
     [0.5, 1.0]
     """
-    total, gamma = np.broadcast_arrays(
-        np.asarray(total, dtype=np.float64), np.asarray(gamma, dtype=np.float64)
+    total, gamma, last = np.broadcast_arrays(
+        *(np.asarray(x, dtype=np.float64) for x in (total, gamma, last))
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.clip(total / gamma, 0, 1)
-        alpha = np.minimum(np.clip(total, 0, 1), share ** (2 / (gamma + 1)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        full = np.where(last == 1, gamma, gamma - 1)
+        share = np.where(full > 0, np.clip(total / full, 0, 1), 1.0)
+        alpha = np.where(full > 0, np.minimum(np.clip(total, 0, 1), share ** (2 / (full + 1))), 1.0)
         alpha = np.where((gamma == 0) | (total <= 0), 0.0, alpha)
         for _ in range(NEWTON_STEPS):
+            power = alpha**gamma
             value = geometric_sum(alpha, gamma)
-            slope = (1 + value - (gamma + 1) * alpha**gamma) / (1 - alpha)
+            slope = (1 + value - (gamma + 1) * power) / (1 - alpha)
             slope = np.where(1 - alpha < 1e-9, gamma * (gamma + 1) / 2, slope)
+            value = value - (1 - last) * power
+            slope = slope - (1 - last) * gamma * power / alpha
             step = np.where(alpha > 0, (value - total) / slope, 0.0)
             alpha = np.clip(alpha - step, 0, 1)
             if not (np.abs(step) > 4e-16).any():

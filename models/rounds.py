@@ -14,6 +14,7 @@ import numpy as np
 from specplan.models.acceptance import Acceptance
 from specplan.models.conversions import (
     accepted_law,
+    at_index,
     checked_gamma,
     checked_unconditional,
     first_positions,
@@ -22,6 +23,8 @@ from specplan.models.conversions import (
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from specplan.models.round_costs import RoundCosts
 
     Floats = NDArray[np.float64]
 
@@ -110,84 +113,40 @@ def finite_output(
     lead = laws[0].ndim - 2
     spent = spent.reshape(4, *(1,) * lead, gamma + 1)
     means, _ = _moments(laws, spent, extra.reshape(4, *(1,) * lead), int(lengths.max(initial=0)))
-    rounds, drafting, full, drafted = (_at(row, lengths) for row in means)
+    rounds, drafting, full, drafted = (at_index(row, lengths) for row in means)
     n = np.broadcast_to(lengths, rounds.shape)
     accepted = n - rounds
     return FiniteOutput(n, rounds, drafting, full, drafted, accepted, drafted - accepted)
-
-
-def round_costs(
-    gamma: int,
-    *,
-    draft_step_s: ArrayLike,
-    verify_s: ArrayLike,
-    step_s: ArrayLike,
-    overhead_s: ArrayLike = 0.0,
-    one_pass: bool = False,
-) -> Floats:
-    """Seconds of a round that proposes g = 0..γ tokens: g·d + V(g + 1) + overhead; g = 0 costs T.
-
-    verify_s (..., γ or more): pass that verifies 1, 2, … proposals (widths 2, 3, …), or a scalar or
-    (..., 1) when the width does not matter. step_s (...) prices width 1. `one_pass`: one draft step
-    whatever g. Overhead is charged on every round while γ ≥ 1; γ = 0 is the baseline. → (..., γ+1).
-
-    >>> round_costs(2, draft_step_s=0.02, verify_s=0.1, step_s=0.1).round(3).tolist()
-    [0.1, 0.12, 0.14]
-    """
-    step = np.asarray(step_s, dtype=np.float64)[..., None]
-    if checked_gamma(gamma) == 0:
-        return step
-    verify = np.atleast_1d(np.asarray(verify_s, dtype=np.float64))
-    if 1 < verify.shape[-1] < gamma:
-        raise ValueError(
-            f"verify_s has {verify.shape[-1]} widths and gamma is {gamma}; "
-            f"it needs one for each of 1..{gamma} proposals, or a single one"
-        )
-    steps = np.ones(gamma) if one_pass else np.arange(1.0, gamma + 1)
-    proposing = np.asarray(draft_step_s, dtype=np.float64)[..., None] * steps + verify[..., :gamma]
-    lead = np.broadcast_shapes(step.shape[:-1], proposing.shape[:-1])
-    seconds = np.concatenate(
-        [np.broadcast_to(step, (*lead, 1)), np.broadcast_to(proposing, (*lead, gamma))], axis=-1
-    )
-    return seconds + np.asarray(overhead_s, dtype=np.float64)[..., None]
 
 
 def generation_s_moments(
     acceptance: Acceptance | ArrayLike,
     gamma: int,
     output_tokens: ArrayLike,
-    round_s: ArrayLike,
-    *,
-    extra_draft_step_s: ArrayLike = 0.0,
+    costs: RoundCosts,
     draft_probability: ArrayLike = 1.0,
 ) -> tuple[Floats, Floats]:
     """Exact first and second moment of the seconds one request decodes: (E[S], E[S²]), each (...).
 
     m(L) = Σ P(branch)(c + m(L')), s(L) = Σ P(branch)(c² + 2 c m(L') + s(L')) over the branches of
-    one round. round_s (..., γ+1) from `round_costs`; `extra_draft_step_s` is added after a round
-    that kept all it proposed. For random lengths average both moments over the lengths' shares.
+    one round (MODEL.md §3). For random lengths average both moments over the shares of the lengths.
 
-    >>> [float(x.round(9)) for x in generation_s_moments([0.5, 0.25], 2, 2, [0.1, 0.12, 0.14])]
+    >>> from specplan.models.round_costs import round_costs
+    >>> costs = round_costs(step_s=0.1, verify_s=0.1, draft_step_s=0.02)
+    >>> [float(x.round(9)) for x in generation_s_moments([0.5, 0.25], 2, 2, costs)]
     [0.17, 0.0314]
     """
-    gamma = checked_gamma(gamma)
     lengths = _whole(output_tokens)
-    seconds = np.asarray(round_s, dtype=np.float64)
-    if seconds.shape[-1] != gamma + 1:
-        raise ValueError(
-            f"round_s has {seconds.shape[-1]} entries and gamma is {gamma}; "
-            f"it needs one for each of 0..{gamma} proposals"
-        )
     laws = _lists(acceptance, gamma, draft_probability)
-    extra = np.asarray(extra_draft_step_s, dtype=np.float64)
-    means, squares = _moments(laws, seconds, extra, int(lengths.max(initial=0)))
-    return _at(means, lengths), _at(squares, lengths)
+    longest = int(lengths.max(initial=0))
+    means, squares = _moments(laws, costs.by_proposals(gamma), costs.extra_draft_step_s, longest)
+    return at_index(means, lengths), at_index(squares, lengths)
 
 
 def _lists(
     acceptance: Acceptance | ArrayLike, gamma: int, draft_probability: ArrayLike
 ) -> tuple[Floats, Floats, Floats]:
-    """Return lists (..., laws, γ), draft probability (..., laws), weight (laws,); bare = one law."""
+    """Return lists (..., laws, γ), draft probability (..., laws) and weight (laws,)."""
     if isinstance(acceptance, Acceptance):
         laws = acceptance.spread().truncated(gamma)
         return laws.unconditional, laws.draft_probability, laws.weight
@@ -233,11 +192,3 @@ def _whole(output_tokens: ArrayLike) -> NDArray[np.int64]:
             f"output_tokens is {lengths[bad].flat[0]:g}; it is a whole number, 0 or more"
         )
     return lengths.astype(np.int64)
-
-
-def _at(values: Floats, lengths: NDArray[np.int64]) -> Floats:
-    """Pick (..., longest+1) at each length; lengths (...) broadcast with the leading axes."""
-    lead = np.broadcast_shapes(values.shape[:-1], lengths.shape)
-    index = np.broadcast_to(lengths, lead)[..., None]
-    picked = np.take_along_axis(np.broadcast_to(values, (*lead, values.shape[-1])), index, axis=-1)
-    return picked[..., 0]

@@ -1,0 +1,143 @@
+"""What one round costs, from the seconds of its passes (MODEL.md §3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from specplan.models.conversions import at_index, checked_gamma
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundCosts:
+    """Seconds of the passes of a round, and how the passes combine; made by `round_costs`.
+
+    - step_s (...): T, one target pass at width 1: the baseline, γ = 0, a round without proposal
+    - verify_s (..., positions): V, the pass that verifies 1, 2, … proposals (widths 2, 3, …);
+      (..., 1) where the width does not matter (a tree: always nodes + 1)
+    - draft_step_s (...): d, one draft step; overhead_s (...): o, on every round while γ ≥ 1
+    - one_pass: one draft step whatever γ; extra_draft_step: one more after a fully accepted round
+    """
+
+    step_s: Floats
+    verify_s: Floats
+    draft_step_s: Floats
+    overhead_s: Floats
+    one_pass: bool
+    extra_draft_step: bool
+
+    def draft_steps(self, gamma: ArrayLike) -> Floats:
+        """Draft steps of a round that proposes γ tokens: γ for a chain, 1 in one pass.
+
+        >>> round_costs(1.0, 1.0, 0.1, one_pass=True).draft_steps([0, 1, 5]).tolist()
+        [0.0, 1.0, 1.0]
+        """
+        proposed = np.asarray(gamma, dtype=np.float64)
+        return np.minimum(proposed, 1.0) if self.one_pass else proposed
+
+    def verify(self, gamma: ArrayLike) -> Floats:
+        """Seconds of the pass that verifies γ proposals; T at γ = 0. gamma (...) → (...).
+
+        Raises ValueError when there is no cost for that width.
+
+        >>> round_costs(1.0, [1.1, 1.3], 0.1).verify([0, 1, 2]).tolist()
+        [1.0, 1.1, 1.3]
+        """
+        proposals = np.asarray(gamma, dtype=np.intp)
+        seconds = self.verify_s
+        widths = seconds.shape[-1]
+        if widths > 1 and proposals.max(initial=0) > widths:
+            raise ValueError(
+                f"verify_s has {widths} entries and gamma is {proposals.max()}; "
+                f"it needs one for each of 1..gamma proposals, or a single one for all"
+            )
+        wide = at_index(seconds, np.clip(proposals - 1, 0, widths - 1))
+        if proposals.min(initial=1) > 0:
+            return wide
+        return np.where(proposals == 0, self.step_s, wide)
+
+    def parts(
+        self, gamma: ArrayLike, drafting: ArrayLike, fully_accepted: Floats | float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Mean draft, verify and overhead seconds of a round, given the share of rounds that draft.
+
+        draft = (drafting·steps + extra·fully_accepted)·d; verify = drafting·V + (1 − drafting)·T.
+
+        >>> costs = round_costs(1.0, 1.5, 0.25, overhead_s=0.125)
+        >>> [float(x) for x in costs.parts(2, 1.0, 0.25)]
+        [0.5, 1.5, 0.125]
+        """
+        drafts = np.asarray(drafting, dtype=np.float64)
+        steps = drafts * self.draft_steps(gamma)
+        if self.extra_draft_step:
+            steps = steps + fully_accepted
+        verify = drafts * self.verify(gamma) + (1 - drafts) * self.step_s
+        overhead = self.overhead_s * (np.asarray(gamma) > 0)
+        return steps * self.draft_step_s, verify, overhead
+
+    def by_proposals(self, gamma: int) -> Floats:
+        """Seconds (..., γ+1) of a round that proposes g = 0..γ, without the extra draft step.
+
+        g·d + V(g + 1) + o; at γ = 0 the baseline T alone.
+
+        >>> round_costs(1.0, 1.0, 0.5, overhead_s=0.25).by_proposals(1).tolist()
+        [1.25, 1.75]
+        """
+        proposed = np.arange(checked_gamma(gamma) + 1)
+        row = RoundCosts(
+            self.step_s[..., None],
+            self.verify_s[..., None, :],
+            self.draft_step_s[..., None],
+            self.overhead_s[..., None],
+            self.one_pass,
+            extra_draft_step=False,
+        )
+        drafting = row.draft_steps(proposed) * row.draft_step_s
+        return drafting + row.verify(proposed) + row.overhead_s * (gamma > 0)
+
+    @property
+    def extra_draft_step_s(self) -> Floats:
+        """Seconds added after a fully accepted round: d, or 0 without the extra draft step."""
+        return self.draft_step_s * self.extra_draft_step
+
+
+def round_costs(
+    step_s: ArrayLike,
+    verify_s: ArrayLike,
+    draft_step_s: ArrayLike,
+    *,
+    overhead_s: ArrayLike = 0.0,
+    one_pass: bool = False,
+    extra_draft_step: bool = False,
+) -> RoundCosts:
+    """Return RoundCosts from seconds; verify_s (..., positions), or a scalar for every width.
+
+    Raises ValueError unless step_s > 0 and the others are ≥ 0, all finite.
+
+    >>> round_costs(step_s=0.1, verify_s=0.1, draft_step_s=0.02).by_proposals(2).round(3).tolist()
+    [0.1, 0.12, 0.14]
+    """
+    return RoundCosts(
+        _seconds(step_s, "step_s", above_zero=True),
+        np.atleast_1d(_seconds(verify_s, "verify_s")),
+        _seconds(draft_step_s, "draft_step_s"),
+        _seconds(overhead_s, "overhead_s"),
+        one_pass,
+        extra_draft_step,
+    )
+
+
+def _seconds(values: ArrayLike, name: str, *, above_zero: bool = False) -> Floats:
+    seconds = np.asarray(values, dtype=np.float64)
+    bad = ~(np.isfinite(seconds) & (seconds > 0 if above_zero else seconds >= 0))
+    if bad.any():
+        least = "above 0" if above_zero else "0 or more"
+        raise ValueError(f"{name} is {seconds[bad].flat[0]:g}; it is finite and {least}")
+    return seconds
