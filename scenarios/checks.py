@@ -1,0 +1,135 @@
+"""Contradictions: fields that are right alone and wrong together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specplan.scenarios.schema import Scenario
+
+Contradiction = tuple[tuple[str, ...], str, str]  # path of the field, what is wrong, what is right
+
+
+def contradictions(scenario: Scenario) -> list[Contradiction]:
+    """Find everything in a scenario that contradicts itself, field by field."""
+    found = [*_lengths(scenario), *_memory(scenario), *_budget(scenario)]
+    if scenario.speculation.method != "none":
+        found += [*_drafting(scenario), *_acceptance(scenario)]
+    return found
+
+
+def _drafting(scenario: Scenario) -> Iterator[Contradiction]:
+    speculation, draft = scenario.speculation, scenario.draft
+    method = speculation.method
+    if method == "tree" and speculation.tree is None:
+        yield (
+            ("speculation", "tree"),
+            "method is tree and no tree is given",
+            "`{width: 2, depth: 3}`",
+        )
+    if method != "tree" and speculation.tree is not None:
+        wrong = f"a tree is given and method is {method}"
+        yield ("speculation", "tree"), wrong, "`method: tree`, or no tree"
+    if method == "tree" and speculation.tree and speculation.gamma not in (None, 0):
+        levels = speculation.tree.levels
+        if speculation.gamma != levels:
+            wrong = f"gamma is {speculation.gamma} and the tree has {levels} levels"
+            yield ("speculation", "gamma"), wrong, f"leave gamma out, or write {levels}"
+    if method != "tree" and speculation.gamma is None:
+        yield ("speculation", "gamma"), "is missing", "tokens proposed in a round, such as `4`"
+    if draft.placement in ("dedicated", "shared") and draft.transfer is None:
+        wrong = f"placement {draft.placement} needs the delay between draft and target GPU"
+        yield ("draft", "transfer"), wrong, "`transfer: 50 us`, or `0 ms` if it costs nothing"
+    if draft.ping_pong and draft.placement != "dedicated":
+        wrong = f"ping_pong does not apply to placement {draft.placement}"
+        yield ("draft", "ping_pong"), wrong, "only to `placement: dedicated`"
+    if draft.gpus > 1 and draft.placement not in ("dedicated", "shared"):
+        wrong = f"{draft.gpus} draft GPUs with placement {draft.placement}"
+        yield ("draft", "gpus"), wrong, "`placement: shared` or `dedicated`"
+    if method == "ngram" and draft.placement != "colocated":
+        wrong = f"an n-gram lookup has no GPU, placement is {draft.placement}"
+        yield ("draft", "placement"), wrong, "`placement: colocated`"
+
+
+def _acceptance(scenario: Scenario) -> Iterator[Contradiction]:
+    gamma = scenario.gamma
+    blocks = [(("speculation", "acceptance"), scenario.speculation.acceptance)]
+    blocks += [
+        (("workload", "classes", kind.name, "acceptance"), kind.acceptance)
+        for kind in scenario.workload.classes
+        if kind.acceptance is not None
+    ]
+    own = scenario.workload.classes and all(kind.acceptance for kind in scenario.workload.classes)
+    for path, block in blocks:
+        if block is None:
+            if gamma and not own:
+                yield path, "is missing", "how many tokens are kept: `{alpha: 0.7}`"
+            continue
+        if block.positions < gamma:
+            wrong = f"states {block.positions} draft positions and gamma is {gamma}"
+            yield (*path, block.kind), wrong, f"{gamma} numbers, or a smaller gamma"
+        tau, measured = block.acceptance_length, block.at_gamma or gamma
+        if gamma and tau is not None and tau > measured + 1:
+            wrong = f"{tau:g} tokens per round with {measured} drafted"
+            yield (
+                (*path, block.kind),
+                wrong,
+                f"at most γ + 1 = {measured + 1}, bonus token included",
+            )
+
+
+def _lengths(scenario: Scenario) -> Iterator[Contradiction]:
+    workload = scenario.workload
+    from_file = workload.arrivals.trace or workload.lengths
+    stated = [("prompt_tokens", scenario.prompt_tokens), ("output_tokens", scenario.output_tokens)]
+    for name, lengths in stated:
+        if lengths.trace and not from_file:
+            given = getattr(workload, name) is not None
+            wrong = "is `trace` and there is no trace" if given else "is missing"
+            yield ("workload", name), wrong, "a length such as `128`, or `arrivals: {trace: FILE}`"
+    outputs = [(("workload", "output_tokens"), scenario.output_tokens)]
+    outputs += [
+        (("workload", "classes", kind.name, "output_tokens"), kind.output_tokens)
+        for kind in workload.classes
+        if kind.output_tokens is not None
+    ]
+    for path, lengths in outputs:
+        if lengths.smallest is not None and lengths.smallest < 1:
+            yield path, "a request of 0 output tokens", "at least 1"
+    if _has_prompts(scenario) and scenario.target.prefill is None:
+        if scenario.target.round.kind == "constant":
+            wrong = "is missing: requests have prompts and a constant round cannot price them"
+            yield ("target", "prefill"), wrong, "`prefill: {per_token: 20 us}`"
+
+
+def _has_prompts(scenario: Scenario) -> bool:
+    own = [kind.prompt_tokens for kind in scenario.workload.classes]
+    return any(lengths and lengths.fixed != 0 for lengths in (scenario.prompt_tokens, *own))
+
+
+def _budget(scenario: Scenario) -> Iterator[Contradiction]:
+    budget, width = scenario.scheduler.max_num_batched_tokens, scenario.verify_width
+    if budget < width:
+        wrong = f"{budget} tokens, and one round of one sequence takes γ + 1 = {width}"
+        yield ("scheduler", "max_num_batched_tokens"), wrong, f"at least {width}"
+    longest = scenario.prompt_tokens.largest
+    if not scenario.scheduler.chunked_prefill and longest is not None and longest > budget:
+        wrong = f"{budget} tokens, and prompts of {longest} are not chunked"
+        right = f"at least {longest}, or `chunked_prefill: true`"
+        yield ("scheduler", "max_num_batched_tokens"), wrong, right
+
+
+def _memory(scenario: Scenario) -> Iterator[Contradiction]:
+    cache = scenario.kv_cache
+    if cache is None:
+        return
+    on_gpu = scenario.speculation.method != "none" and scenario.draft.placement == "colocated"
+    blocks = cache.capacity_blocks(draft_on_gpu=on_gpu)
+    prompt, output = scenario.prompt_tokens.smallest or 0, scenario.output_tokens.smallest or 1
+    needed = -(-(prompt + output + scenario.gamma) // cache.block_tokens)
+    if blocks < needed:
+        stated = "blocks" if cache.blocks else "tokens" if cache.tokens else "memory"
+        wrong = f"{blocks} blocks of {cache.block_tokens} tokens hold not even one request"
+        yield ("kv_cache", stated), wrong, f"at least {needed} blocks"

@@ -1,0 +1,57 @@
+"""What is wrong with something a person brought, where it is, and what would be right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong: printed as `file:line:column: field: wrong (right)`.
+
+    `line` and `column` count from 1; parts that are not known are left out of the text.
+
+    >>> print(Fault("negative", "0 or more", file="a.yaml", line=3, column=9, field="draft.step"))
+    a.yaml:3:9: draft.step: negative (0 or more)
+    """
+
+    wrong: str
+    right: str = ""
+    file: str = ""
+    line: int | None = None
+    column: int | None = None
+    field: str = ""
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        says = f"{self.wrong} ({self.right})" if self.right else self.wrong
+        return ": ".join(part for part in (place, self.field, says) if part)
+
+
+class ScenarioError(Exception):
+    """Bad input: every fault that was found, all at once; the command line exits with 2."""
+
+    def __init__(self, faults: Fault | Iterable[Fault]) -> None:
+        self.faults = [faults] if isinstance(faults, Fault) else list(faults)
+        super().__init__("\n".join(str(fault) for fault in self.faults))
+
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[list[Fault]]]:
+        """Travel between processes with the faults, not with the text alone."""
+        return (type(self), (self.faults,))
+
+
+def nearest(name: str, valid: Iterable[str]) -> str | None:
+    """Return the valid name closest to `name`, or None when nothing is close.
+
+    >>> nearest("gama", ["gamma", "method"])
+    'gamma'
+    """
+    names = list(valid)
+    folded = {candidate.lower().replace("-", "_"): candidate for candidate in names}
+    close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None

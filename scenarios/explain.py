@@ -1,0 +1,124 @@
+"""What the validator found, as faults: in one sentence each, at its line or its --set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from specplan.scenarios.errors import Fault, nearest
+from specplan.scenarios.overrides import block_at
+from specplan.scenarios.schema import Contradictions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+    from specplan.scenarios.source import Source
+
+Path_ = tuple[str, ...]
+
+_LIMITS = {
+    "greater_than_equal": ("ge", "{} or more"),
+    "greater_than": ("gt", "above {}"),
+    "less_than_equal": ("le", "{} or less"),
+    "less_than": ("lt", "below {}"),
+}
+_KINDS = {
+    "string_type": "a text (in quotes if it looks like a number)",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "tuple_type": "a list: `[…, …]`",
+    "dict_type": "a block of `key: value`",
+    "model_type": "a block of `key: value`",
+    "model_attributes_type": "a block of `key: value`",
+}
+
+
+def explain(error: ValidationError, source: Source, touched: Mapping[Path_, str]) -> list[Fault]:
+    """Turn every error of a validation into a fault, in the order of the file."""
+    found: list[tuple[Path_, str, str]] = []
+    for detail in error.errors(include_url=False):
+        cause = detail.get("ctx", {}).get("error")
+        if isinstance(cause, Contradictions):
+            found += cause.found
+        else:
+            path = _written_path(detail["loc"], source.data)
+            found.append((path, *_sentence(detail, path)))
+    faults = [_placed(path, wrong, right, source, touched) for path, wrong, right in found]
+    return sorted(dict.fromkeys(faults), key=lambda fault: (fault.line or 0, fault.column or 0))
+
+
+def _written_path(loc: tuple[int | str, ...], data: Any) -> Path_:
+    """Follow a validator's location through what was written.
+
+    Steps the file leaves out (`20 ms` for `{constant: 20 ms}`) are dropped; the last is kept.
+    """
+    path: Path_ = ()
+    here = data
+    for number, step in enumerate(loc):
+        if isinstance(here, dict) and isinstance(step, int):
+            step = list(here)[step] if step < len(here) else str(step)
+        if (isinstance(here, dict) and step in here) or (isinstance(here, list) and isinstance(step, int) and step < len(here)):
+            here = here[step]
+        elif number < len(loc) - 1 or not isinstance(here, dict):
+            continue
+        path = (*path, str(step))
+    return path
+
+
+def _sentence(detail: ErrorDetails, path: Path_) -> tuple[str, str]:
+    kind, context, value = detail["type"], detail.get("ctx", {}), _short(detail.get("input"))
+    if kind == "specplan":
+        return context["wrong"], context["right"]
+    if kind == "missing":
+        block = block_at(path[:-1])
+        described = block.model_fields[path[-1]].description if block else None
+        return "is missing", (described or "").rstrip(".")
+    if kind == "extra_forbidden":
+        return "unknown key", _known_keys(detail["loc"], path)
+    if kind in _LIMITS:
+        name, form = _LIMITS[kind]
+        return f"is {value}", form.format(context[name])
+    if kind == "literal_error":
+        valid = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        close = nearest(str(detail["input"]), valid)
+        listed = ", ".join(valid)
+        return f"`{value}` is unknown", f"did you mean `{close}`? {listed}" if close else listed
+    if kind in _KINDS:
+        empty = detail.get("input") is None
+        return "is empty" if empty else f"`{value}` is of the wrong kind", _KINDS[kind]
+    if kind in ("too_short", "too_long"):
+        bound = context.get("min_length") or context.get("max_length")
+        return (
+            f"has {context['actual_length']} items",
+            f"{'at least' if kind == 'too_short' else 'at most'} {bound}",
+        )
+    return f"`{value}`: {detail['msg']}", ""
+
+
+def _known_keys(loc: tuple[int | str, ...], path: Path_) -> str:
+    block = block_at(tuple(str(step) for step in loc[:-1])) or block_at(path[:-1])
+    valid = list(block.model_fields) if block else []
+    close = nearest(path[-1], valid)
+    return f"did you mean `{close}`?" if close else f"one of {', '.join(valid)}"
+
+
+def _placed(
+    path: Path_, wrong: str, right: str, source: Source, touched: Mapping[Path_, str]
+) -> Fault:
+    for set_path, shown in reversed(touched.items()):
+        if path[: len(set_path)] == set_path or set_path[: len(path)] == path:
+            return Fault(wrong, right, shown, field=".".join(path))
+    place = source.keys.get(path) if wrong == "unknown key" else source.places.get(path)
+    above = path
+    while place is None and above:
+        above = above[:-1]
+        place = source.keys.get(above)
+    line, column = place or (None, None)
+    return Fault(wrong, right, source.name, line, column, ".".join(path))
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "…"

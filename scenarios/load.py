@@ -1,0 +1,110 @@
+"""Scenario files and bundled names to validated scenarios, with every fault at its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from specplan.scenarios.errors import Fault, ScenarioError, nearest
+from specplan.scenarios.explain import explain
+from specplan.scenarios.overrides import apply_sets
+from specplan.scenarios.schema import Scenario
+from specplan.scenarios.source import Source, read_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LIBRARY = Path(__file__).resolve().parent / "library"
+
+
+def load(name_or_path: str | Path, sets: Iterable[str] = ()) -> Scenario:
+    """Load a bundled scenario by name or a file by path, with `PATH=VALUE` settings applied.
+
+    Relative paths in a file start at its folder, those in `sets` at the current one.
+    Raises ScenarioError with everything that is wrong.
+
+    >>> load("toy-20ms", ["speculation.gamma=3"]).gamma
+    3
+    """
+    path = find(name_or_path)
+    return validated(read_source(path), sets, path.parent)
+
+
+def override(scenario: Scenario, sets: Iterable[str]) -> Scenario:
+    """Apply `PATH=VALUE` settings to a loaded scenario, as `load` does.
+
+    >>> override(load("toy-20ms"), ["draft.step=50 ms"]).draft.step.constant
+    0.05
+    """
+    return validated(Source("", scenario.resolved()), sets, Path())
+
+
+def validated(source: Source, sets: Iterable[str] = (), folder: Path | None = None) -> Scenario:
+    """Validate the values of a source; raises ScenarioError with every fault at its place."""
+    touched = apply_sets(source.data, sets)
+    faults = list(source.faults)
+    try:
+        scenario = Scenario.model_validate(source.data, context={"folder": folder or Path()})
+    except ValidationError as error:
+        faults += explain(error, source, touched)
+        raise ScenarioError(faults) from None
+    if faults:
+        raise ScenarioError(faults)
+    return scenario
+
+
+def bundled() -> dict[str, Path]:
+    """Return the bundled scenarios: path by name."""
+    return {path.stem: path for path in sorted(LIBRARY.glob("*.yaml"))}
+
+
+def find(name_or_path: str | Path) -> Path:
+    """Find the file of a name or path: a file that exists, or else a bundled name.
+
+    Raises ScenarioError that lists the bundled names.
+    """
+    text = str(name_or_path)
+    names = bundled()
+    if text in names and not Path(text).is_file():
+        return names[text]
+    path = Path(text)
+    try:
+        if path.is_dir() and (path / "scenario.yaml").is_file():
+            raise ScenarioError(Fault("is a folder", f"`{path / 'scenario.yaml'}`", text))
+        if path.exists():
+            return path
+    except (OSError, ValueError):
+        pass  # a name too long or with a NUL byte is no file
+    close = nearest(text, names)
+    right = f"did you mean `{close}`? " if close else "a file, or "
+    listed = f"bundled: {', '.join(names)}"
+    raise ScenarioError(Fault("no such file and no bundled scenario", right + listed, text))
+
+
+def schema_json() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a scenario file, for editors."""
+    schema: dict[str, Any] = Scenario.model_json_schema(mode="validation")
+    classes = schema["$defs"]["Workload"]["properties"]["classes"]
+    item = classes.pop("items")
+    schema["$defs"]["RequestClass"]["properties"].pop("name")
+    schema["$defs"]["RequestClass"].pop("required", None)
+    classes.update(type="object", additionalProperties=item, default={})
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def to_yaml(scenario: Scenario) -> str:
+    """Write a scenario with everything that is set, as a file that loads to the same scenario."""
+    return _yaml(scenario.resolved())
+
+
+def _yaml(value: Any, indent: int = 0) -> str:
+    lines = []
+    for key, item in value.items():
+        if isinstance(item, dict) and item:
+            lines.append(f"{' ' * indent}{key}:\n{_yaml(item, indent + 2)}")
+        else:
+            lines.append(f"{' ' * indent}{key}: {json.dumps(item, ensure_ascii=False)}\n")
+    return "".join(lines)

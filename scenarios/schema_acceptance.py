@@ -1,0 +1,169 @@
+"""The acceptance block: how many drafted tokens the target keeps, and the reading of each number."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Annotated, ClassVar, Literal, Self
+
+from annotated_types import Ge, Le
+from pydantic import Field, field_validator, model_validator
+
+from specplan.scenarios.fields import (
+    Choice,
+    FilePath,
+    Fraction,
+    Gamma,
+    Number,
+    Positive,
+    Section,
+    Whole,
+    fault,
+)
+
+Fractions = Annotated[tuple[Fraction, ...], Field(min_length=1, max_length=1000)]
+Counts = Annotated[tuple[Annotated[Whole, Ge(0)], ...], Field(min_length=1, max_length=10_000_000)]
+
+
+class LawPair(Section):
+    """Target law p and draft law q at one draft position, after temperature, top-p and so on."""
+
+    p: Fractions = Field(description="Target probabilities, one a token, summing to one.")
+    q: Fractions = Field(description="Draft probabilities of the same tokens, summing to one.")
+
+    @model_validator(mode="after")
+    def _laws(self) -> Self:
+        if len(self.p) != len(self.q):
+            raise fault(
+                f"p has {len(self.p)} tokens and q has {len(self.q)}", "the same tokens in both"
+            )
+        for name, law in (("p", self.p), ("q", self.q)):
+            if abs(math.fsum(law) - 1) > 1e-6:
+                raise fault(f"{name} sums to {math.fsum(law):.6g}", "probabilities that sum to 1")
+        return self
+
+
+class AcceptanceBlock(Choice):
+    """Exactly one statement about acceptance, named by what its numbers mean."""
+
+    alternatives: ClassVar = (
+        "alpha",
+        "conditional",
+        "unconditional",
+        "acceptance_length",
+        "pq",
+        "histogram",
+        "recorded",
+        "recorded_file",
+        "ranks",
+        "mixture",
+    )
+    belongs: ClassVar = {
+        "at_gamma": ("acceptance_length",),
+        "shape": ("acceptance_length",),
+        "concentration": ("alpha", "acceptance_length"),
+    }
+
+    alpha: Fraction | None = Field(
+        default=None,
+        description="One acceptance probability for every position, α = E[β] (iid). The share "
+        "accepted/drafted of an engine's log is not α.",
+    )
+    conditional: Fractions | None = Field(
+        default=None,
+        description="a_i: position i kept, given that all before it were. At least γ numbers.",
+    )
+    unconditional: Fractions | None = Field(
+        default=None,
+        description="A_i: rounds that kept position i over rounds that drafted, as vLLM and "
+        "llama.cpp print it per position. Never rises. At least γ numbers.",
+    )
+    acceptance_length: Annotated[Number, Ge(1), Le(1001)] | None = Field(
+        default=None,
+        description="τ: tokens per round with the bonus token, between 1 and γ + 1. "
+        "(TensorRT-LLM's figure has no bonus: add 1.)",
+    )
+    pq: Annotated[tuple[LawPair, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Target and draft law at each position; β = Σ min(p, q) is kept."
+    )
+    histogram: Counts | None = Field(
+        default=None, description="Rounds that kept exactly 0, 1, … γ drafted tokens (no bonus)."
+    )
+    recorded: Counts | None = Field(
+        default=None,
+        description="Drafted tokens kept in each recorded round (no bonus), replayed in order.",
+    )
+    recorded_file: FilePath | None = Field(
+        default=None, description="The same from a text file, one number a line."
+    )
+    ranks: Fractions | None = Field(
+        default=None,
+        description="For trees: the chance that the draft's 1st, 2nd, … choice is the one kept, "
+        "summing to at most 1.",
+    )
+    mixture: Annotated[tuple[MixturePart, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Kinds of request that differ: `[{weight: 3, alpha: .8}, …]`."
+    )
+    at_gamma: Gamma | None = Field(
+        default=None,
+        description="γ at which acceptance_length was measured; absent: speculation.gamma.",
+    )
+    shape: Literal["iid", "minimum_variance"] = Field(
+        default="iid",
+        description="How acceptance_length is spread over positions: one α for all, or the "
+        "least spread (vLLM's synthetic mode).",
+    )
+    concentration: Positive | None = Field(
+        default=None,
+        description="κ: requests differ, their α drawn from Beta(ακ, (1 − α)κ); absent: all alike.",
+    )
+
+    @field_validator("unconditional")
+    @classmethod
+    def _never_rises(cls, listed: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        for position, (before, after) in enumerate(itertools.pairwise(listed or ()), start=2):
+            if after > before:
+                raise fault(
+                    f"rises from {before:g} to {after:g} at position {position}",
+                    "an unconditional list never rises; numbers given that all before were kept "
+                    "are `conditional`",
+                )
+        return listed
+
+    @field_validator("ranks")
+    @classmethod
+    def _at_most_one(cls, ranks: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if ranks and math.fsum(ranks) > 1 + 1e-9:
+            raise fault(
+                f"the ranks sum to {math.fsum(ranks):.6g}", "at most 1: one choice is kept, or none"
+            )
+        return ranks
+
+    @field_validator("histogram")
+    @classmethod
+    def _not_all_zero(cls, counts: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if counts and not any(counts):
+            raise fault("every count is zero", "rounds that kept 0, 1, … drafted tokens")
+        return counts
+
+    @property
+    def positions(self) -> float:
+        """Draft positions this statement covers; `inf` where it covers any number."""
+        match self.kind:
+            case "conditional" | "unconditional" | "pq":
+                return len(getattr(self, self.kind))
+            case "histogram":
+                return len(self.histogram or ()) - 1
+            case "mixture":
+                return min(part.positions for part in self.mixture or ())
+            case _:
+                return math.inf
+
+
+class MixturePart(AcceptanceBlock):
+    """The acceptance of one kind of request, and how many requests are of that kind."""
+
+    weight: Positive = Field(description="Share of the requests, relative to the other weights.")
+
+
+AcceptanceBlock.model_rebuild()

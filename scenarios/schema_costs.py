@@ -1,0 +1,91 @@
+"""The cost blocks: what one pass through the target or the draft costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from specplan.scenarios.fields import Choice, Count, Duration, FilePath, Fraction, Section
+
+Evidence = Literal["measured", "fitted", "datasheet", "assumed", "analytical"]
+
+
+class LinearCost(Section):
+    """base + per_sequence × sequences + per_token × positions + per_context_token × cached tokens."""
+
+    base: Duration = Field(default=0.0, description="Every pass that does any work.")
+    per_sequence: Duration = Field(default=0.0, description="Each sequence in the pass.")
+    per_token: Duration = Field(
+        default=0.0,
+        description="Each position the pass computes: batch × width while decoding, and each "
+        "prompt token while prefilling.",
+    )
+    per_context_token: Duration = Field(
+        default=0.0, description="Each cached token read, summed over the sequences of the pass."
+    )
+
+
+class RooflineCost(Section):
+    """The larger of compute time and memory time, from a GPU's datasheet and a model's config."""
+
+    gpu: str = Field(description="Name in the bundled table of GPUs, such as `h100-sxm`.")
+    model: FilePath = Field(description="The model's Hugging Face `config.json`.")
+    dtype: Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4", "fp4"] = Field(
+        default="bf16", description="Type in which weights are stored and multiplied."
+    )
+    kv_dtype: Literal["fp32", "bf16", "fp16", "fp8", "int8"] | None = Field(
+        default=None, description="Type of the KV cache; absent: as `dtype`, but not below fp8."
+    )
+    tensor_parallel: Count = Field(default=1, description="GPUs that share one pass.")
+    compute_efficiency: Fraction | None = Field(
+        default=None,
+        description="Share of the datasheet's FLOP/s reached; absent: documented default.",
+    )
+    memory_efficiency: Fraction | None = Field(
+        default=None,
+        description="Share of the datasheet's bandwidth reached; absent: documented default.",
+    )
+
+
+class CostBlock(Choice):
+    """The cost of one pass; a bare duration is a constant cost."""
+
+    alternatives: ClassVar = ("constant", "linear", "table", "roofline")
+    bare: ClassVar = "constant"
+
+    constant: Duration | None = Field(
+        default=None, description="The same duration for every pass; `20 ms` alone says this."
+    )
+    linear: LinearCost | None = Field(
+        default=None,
+        description="A sum of terms; its keys may also stand directly in the block: "
+        "`{base: 6 ms, per_token: 21 us}`.",
+    )
+    table: FilePath | None = Field(
+        default=None,
+        description="CSV of measured ms over batch × width [× context], relative to this file; "
+        "interpolated, never silently extrapolated.",
+    )
+    roofline: RooflineCost | None = Field(
+        default=None, description="Computed from a GPU's datasheet and a model's config."
+    )
+    launch_floor: Duration = Field(
+        default=0.0, description="No pass gets below this, however little it does."
+    )
+    overhead: Duration = Field(default=0.0, description="Added to every pass.")
+    evidence: Evidence = Field(
+        default="assumed", description="Where the numbers are from; shown with every result."
+    )
+    source: str = Field(default="", description="Who measured or published them, and where.")
+
+    @classmethod
+    def spell_out(cls, data: Any) -> Any:
+        """Let a bare duration stand for a constant, and the keys of `linear` for the block."""
+        if not isinstance(data, Mapping) or any(name in data for name in cls.alternatives):
+            return super().spell_out(data)
+        terms = {key: data[key] for key in data if key in LinearCost.model_fields}
+        if not terms:
+            return data
+        return {key: data[key] for key in data if key not in terms} | {"linear": terms}

@@ -1,0 +1,258 @@
+"""The blocks about drafting: the draft's own costs and place, γ and who chooses it, trees."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from annotated_types import Ge, Le
+from pydantic import Field, field_validator, model_validator
+
+from specplan.scenarios.fields import (
+    Choice,
+    Count,
+    Duration,
+    Fraction,
+    Gamma,
+    Section,
+    Whole,
+    fault,
+)
+from specplan.scenarios.schema_acceptance import AcceptanceBlock
+from specplan.scenarios.schema_costs import CostBlock
+
+Method = Literal["none", "draft_model", "one_pass", "ngram", "tree"]
+
+
+class Draft(Section):
+    """What proposes tokens: its costs and the GPU it runs on."""
+
+    step: CostBlock = Field(
+        default_factory=lambda: CostBlock.model_validate("0 ms"),
+        description="One draft step: one token for draft_model, all γ for one_pass, one level for "
+        "tree; 0 ms for ngram.",
+    )
+    prefill: CostBlock = Field(
+        default_factory=lambda: CostBlock.model_validate("0 ms"),
+        description="What the draft spends on a prompt, priced on its prompt tokens.",
+    )
+    placement: Literal["colocated", "dedicated", "shared", "parallel"] = Field(
+        default="colocated",
+        description="colocated: on the target's GPU, one phase after the other; dedicated: a GPU "
+        "of its own for each replica; shared: one pool for all replicas, which queue for it; "
+        "parallel: drafting goes on while the target verifies.",
+    )
+    gpus: Count = Field(
+        default=1,
+        description="Draft GPUs of the shared pool; for dedicated, those of each replica.",
+    )
+    max_batch: Count | None = Field(
+        default=None, description="Sequences one shared draft GPU serves in one step; absent: all."
+    )
+    transfer: Duration | None = Field(
+        default=None,
+        description="Delay a round pays to carry tokens between draft and target GPU; required for "
+        "dedicated and shared.",
+    )
+    ping_pong: bool = Field(
+        default=False,
+        description="dedicated: two half batches take turns, so that neither GPU waits.",
+    )
+
+
+class Tree(Choice):
+    """A tree of proposals, as its nodes or as a full tree."""
+
+    alternatives: ClassVar = ("nodes", "width")
+    belongs: ClassVar = {"depth": ("width",)}
+
+    nodes: (
+        Annotated[
+            tuple[
+                Annotated[tuple[Annotated[Whole, Ge(0), Le(255)], ...], Field(min_length=1)], ...
+            ],
+            Field(min_length=1, max_length=4096),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Each node by the ranks on its path from the root, as in Medusa's choices: "
+        "`[[0], [1], [0, 0]]`.",
+    )
+    width: Annotated[Whole, Ge(1), Le(64)] | None = Field(
+        default=None, description="Children of every node of a full tree."
+    )
+    depth: Annotated[Whole, Ge(1), Le(64)] | None = Field(
+        default=None, description="Levels of a full tree."
+    )
+
+    @field_validator("nodes")
+    @classmethod
+    def _rooted(
+        cls, nodes: tuple[tuple[int, ...], ...] | None
+    ) -> tuple[tuple[int, ...], ...] | None:
+        known = set(nodes or ())
+        if len(known) < len(nodes or ()):
+            raise fault("a node is listed twice", "each path once")
+        for node in nodes or ():
+            if len(node) > 1 and node[:-1] not in known:
+                raise fault(
+                    f"node {list(node)} has no parent", f"list {list(node[:-1])} as a node, too"
+                )
+        return nodes
+
+    @model_validator(mode="after")
+    def _full(self) -> Self:
+        if (self.width is None) != (self.depth is None):
+            raise fault("a full tree needs width and depth", "`{width: 2, depth: 3}`")
+        if self.width and self.depth and self.width**self.depth > 4096:
+            raise fault(
+                f"a full tree of width {self.width} and depth {self.depth} is too large",
+                "at most 4096 leaves; list the `nodes` of a pruned tree",
+            )
+        return self
+
+    @property
+    def paths(self) -> tuple[tuple[int, ...], ...]:
+        """Every node as the ranks on its path, parents before children."""
+        if self.nodes is not None:
+            return tuple(sorted(self.nodes, key=lambda node: (len(node), node)))
+        level: list[tuple[int, ...]] = [()]
+        found: list[tuple[int, ...]] = []
+        for _ in range(self.depth or 0):
+            level = [(*node, rank) for node in level for rank in range(self.width or 0)]
+            found += level
+        return tuple(found)
+
+    @property
+    def levels(self) -> int:
+        """Depth: draft steps of a round, and the most tokens it can keep before the bonus."""
+        return max(len(node) for node in self.paths)
+
+
+class ConfidenceStop(Section):
+    """Drafting ends early when the draft is not sure of the token it has just proposed.
+
+    The token that stops it is still verified. After the first token that will be rejected, every
+    further one stops drafting with `if_rejected`.
+    """
+
+    if_rejected: Fraction = Field(
+        description="Chance to stop after a token that the target is going to reject."
+    )
+    if_accepted: Fraction = Field(
+        description="Chance to stop after a token that the target is going to keep."
+    )
+
+
+class HfPolicy(Section):
+    """The schedules of Hugging Face transformers: γ + 2 after a fully kept round, γ − 1 otherwise."""
+
+    increase: Gamma = Field(default=2, description="Added to γ when every drafted token was kept.")
+    decrease: Gamma = Field(default=1, description="Taken from γ when one was not.")
+    min: Gamma = Field(default=1, description="γ never falls below this.")
+    max: Gamma = Field(default=20, description="γ never rises above this.")
+
+
+class ConstantPolicy(Section):
+    """Hugging Face's constant schedule: γ stays, `confidence_stop` may end a round early."""
+
+
+class GoodputPolicy(Section):
+    """γ that promises the most committed tokens per second for the batch of the moment."""
+
+    min: Gamma = Field(default=0, description="Smallest γ considered; 0 lets it switch off.")
+    max: Gamma | None = Field(default=None, description="Largest γ considered; absent: gamma.")
+    hold_rounds: Count = Field(default=1, description="Engine steps for which a choice is kept.")
+
+
+class Policy(Choice):
+    """Who chooses γ, for each request or each engine step."""
+
+    alternatives: ClassVar = (
+        "fixed",
+        "hf_heuristic",
+        "hf_transient",
+        "hf_constant",
+        "by_batch",
+        "goodput",
+    )
+    words: ClassVar = ("fixed", "hf_heuristic", "hf_transient", "hf_constant", "goodput")
+
+    fixed: bool | None = Field(default=None, description="γ is `gamma` in every round.")
+    hf_heuristic: HfPolicy | None = Field(
+        default=None, description="γ moves by request, and the next request starts where it ended."
+    )
+    hf_transient: HfPolicy | None = Field(
+        default=None, description="γ moves, and every request starts again from `gamma`."
+    )
+    hf_constant: ConstantPolicy | None = Field(
+        default=None, description="γ is `gamma`; only `confidence_stop` ends a round early."
+    )
+    by_batch: (
+        Annotated[
+            tuple[tuple[Annotated[Whole, Ge(1)], Annotated[Whole, Ge(1)], Gamma], ...],
+            Field(min_length=1),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="γ by the running batch: `[[1, 8, 5], [9, 32, 3], [33, 512, 0]]`, inclusive, "
+        "from 1 and without holes (vLLM's num_speculative_tokens_per_batch_size).",
+    )
+    goodput: GoodputPolicy | None = Field(
+        default=None, description="γ of most committed tokens per second, from the cost model."
+    )
+
+    @field_validator("by_batch")
+    @classmethod
+    def _no_holes(
+        cls, rows: tuple[tuple[int, int, int], ...] | None
+    ) -> tuple[tuple[int, int, int], ...] | None:
+        expected = 1
+        for low, high, _ in rows or ():
+            if low != expected or high < low:
+                raise fault(
+                    f"the row [{low}, {high}] does not follow on",
+                    f"rows in order and without holes: the next one starts at {expected}",
+                )
+            expected = high + 1
+        return rows
+
+
+class Speculation(Section):
+    """How tokens are proposed and how many of them are kept."""
+
+    method: Method = Field(
+        default="none",
+        description="none: plain decoding; draft_model: γ steps of a small model, one after the "
+        "other; one_pass: one step for all γ (parallel heads); ngram: lookup, no draft cost; "
+        "tree: several choices at a position.",
+    )
+    gamma: Gamma | None = Field(
+        default=None,
+        description="γ: tokens proposed in a round (num_speculative_tokens); for trees their depth.",
+    )
+    overhead: Duration = Field(
+        default=0.0, description="Scheduling, sampling and launches of a round, whatever its width."
+    )
+    extra_draft_step: bool = Field(
+        default=False,
+        description="One more draft step after a fully kept round, in which the draft ingests its "
+        "own last token.",
+    )
+    acceptance: AcceptanceBlock | None = Field(
+        default=None, description="How many drafted tokens are kept."
+    )
+    draft_probability: Fraction = Field(
+        default=1.0,
+        description="Chance that a round proposes anything (an n-gram match); acceptance holds for "
+        "the rounds that do.",
+    )
+    tree: Tree | None = Field(default=None, description="The tree of `method: tree`.")
+    confidence_stop: ConfidenceStop | None = Field(
+        default=None, description="Drafting may end before γ; absent: it never does."
+    )
+    policy: Policy = Field(
+        default_factory=lambda: Policy.model_validate("fixed"),
+        description="Who chooses γ round by round.",
+    )
