@@ -58,7 +58,8 @@ def geometric_root(total: ArrayLike, gamma: ArrayLike, last: ArrayLike = 1.0) ->
             slope = slope - (1 - last) * gamma * power / alpha
             step = np.where(alpha > 0, (value - total) / slope, 0.0)
             alpha = np.clip(alpha - step, 0, 1)
-            if not (np.abs(step) > 4e-16).any():
+            # Convergence is quadratic: after a step of 1e-10 the error is at rounding.
+            if not (np.abs(step) > 1e-10).any():
                 root: Floats = alpha
                 return root
     raise ArithmeticError("Newton did not settle on the geometric root; please report this input")

@@ -77,12 +77,15 @@ def round_figures(
 def _figures(lists: Floats, draft_probability: Floats) -> RoundFigures:
     chance = probabilities(draft_probability, "draft_probability")[..., None]
     positions = lists.shape[-1]
-    kept = chance * lists
-    lead = (*kept.shape[:-1], 1)
-    more = np.concatenate([np.zeros(lead), np.cumsum(kept, axis=-1)], axis=-1)
-    odd = np.cumsum((2 * np.arange(1, positions + 1) + 1) * kept, axis=-1)
-    square = 1 + np.concatenate([np.zeros(lead), odd], axis=-1)
-    drafts = np.concatenate([np.zeros(lead), np.broadcast_to(chance, kept.shape)], axis=-1)
-    full = np.concatenate([np.zeros(lead), kept], axis=-1)
+    lead = np.broadcast_shapes(lists.shape[:-1], chance.shape[:-1])
+    tokens, square, full = (np.empty((*lead, positions + 1)) for _ in range(3))
+    tokens[..., 0], square[..., 0], full[..., 0] = 1.0, 1.0, 0.0
+    np.multiply(chance, lists, out=full[..., 1:])
+    # A running sum over few positions of many points: faster than cumsum along the short axis.
+    for gamma in range(1, positions + 1):
+        kept = full[..., gamma]
+        np.add(tokens[..., gamma - 1], kept, out=tokens[..., gamma])
+        np.add(square[..., gamma - 1], (2 * gamma + 1) * kept, out=square[..., gamma])
     # Rounding may leave −1e-16 where the true variance is 0 (every token accepted, or none).
-    return RoundFigures(1 + more, np.maximum(square - (1 + more) ** 2, 0.0), drafts, full)
+    variance = np.maximum(square - tokens**2, 0.0)
+    return RoundFigures(tokens, variance, chance * (np.arange(positions + 1) > 0), full)
