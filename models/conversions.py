@@ -36,7 +36,7 @@ def probabilities(values: ArrayLike, name: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     outside = ~((array >= 0) & (array <= 1))
     if outside.any():
-        raise ValueError(f"{name} is {array[outside].flat[0]:g}; a probability lies in [0, 1]")
+        raise ValueError(f"{name} is {float(array[outside].flat[0])}; a probability lies in [0, 1]")
     return array
 
 
