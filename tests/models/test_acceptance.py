@@ -1,5 +1,7 @@
 """Acceptance: known conversions from papers and engines, and laws every conversion obeys."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,7 +26,7 @@ chance = st.floats(0, 1)
 conditional_lists = st.lists(chance, min_size=1, max_size=8)
 
 
-def test_worked_example_of_the_model_page():
+def test_worked_example_of_the_model_page() -> None:
     unconditional = unconditional_from_conditional([0.85, 0.78, 0.72, 0.65])
     assert_allclose(unconditional, [0.850, 0.663, 0.477, 0.310], atol=5e-4)
     assert_allclose(unconditional.sum(), 2.301, atol=5e-4)
@@ -42,7 +44,9 @@ def test_worked_example_of_the_model_page():
         ([0.723, 0.455, 0.291, 0.16], [0.723, 0.629322, 0.63956, 0.549828]),
     ],
 )
-def test_vllm_rates_per_position_are_unconditional(unconditional, conditional):
+def test_vllm_rates_per_position_are_unconditional(
+    unconditional: list[float], conditional: list[float]
+) -> None:
     assert_allclose(conditional_from_unconditional(unconditional), conditional, atol=5e-7)
     assert_allclose(unconditional_from_conditional(conditional), unconditional, atol=5e-6)
 
@@ -59,18 +63,18 @@ def test_vllm_rates_per_position_are_unconditional(unconditional, conditional):
         (1.0, 13, 0.0, 1e-12),  # D22: acceptance 0 at every position
     ],
 )
-def test_equivalent_alpha_of_reports(tau, gamma, alpha, within):
+def test_equivalent_alpha_of_reports(tau: float, gamma: int, alpha: float, within: float) -> None:
     assert_allclose(alpha_from_tokens_per_round(tau, gamma), alpha, atol=within)
 
 
-def test_pq_pairs_give_beta_per_position():
+def test_pq_pairs_give_beta_per_position() -> None:
     # MODEL.md §3 seed case, and published.json lev-beta (Leviathan Theorem 3.5): 1 − D_LK = .7
     pairs = [([0.6, 0.3, 0.1], [0.5, 0.25, 0.25]), ([0.5, 0.3, 0.2], [0.2, 0.5, 0.3])]
     assert_allclose(conditional_from_pq(pairs), [0.85, 0.7], atol=1e-12)
     assert_allclose(Acceptance.from_pq(pairs).unconditional, [[0.85, 0.595]], atol=1e-12)
 
 
-def test_histogram_of_amusd_humaneval_sample_0():
+def test_histogram_of_amusd_humaneval_sample_0() -> None:
     # published.json amusd-trace-humaneval0: committed 1..6 in 5, 4, 2, 3, 2, 58 rounds
     unconditional = unconditional_from_histogram([5, 4, 2, 3, 2, 58])
     assert_allclose(unconditional, [0.9324, 0.8784, 0.8514, 0.8108, 0.7838], atol=5e-5)
@@ -79,7 +83,7 @@ def test_histogram_of_amusd_humaneval_sample_0():
     )
 
 
-def test_requests_that_differ_average_over_tokens_not_over_rounds():
+def test_requests_that_differ_average_over_tokens_not_over_rounds() -> None:
     # published.json hetero-alpha (Jensen): .5 and .9 in equal shares at gamma 5
     parts = [Acceptance.from_alpha(alpha, 5) for alpha in (0.5, 0.9)]
     mixed = Acceptance.mixture([0.5, 0.5], parts)
@@ -89,7 +93,7 @@ def test_requests_that_differ_average_over_tokens_not_over_rounds():
 
 
 @pytest.mark.parametrize(("alpha", "kappa"), [(0.5, 2.0), (0.7, 1.0), (0.8, 8.0), (0.9, 300.0)])
-def test_beta_quadrature_equals_integration(alpha, kappa):
+def test_beta_quadrature_equals_integration(alpha: float, kappa: float) -> None:
     law = stats.beta(alpha * kappa, (1 - alpha) * kappa)
 
     def per_token(quantile: float) -> float:
@@ -101,7 +105,7 @@ def test_beta_quadrature_equals_integration(alpha, kappa):
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.05, 1e6))
-def test_beta_quadrature_has_the_moments_of_the_law(alpha, kappa):
+def test_beta_quadrature_has_the_moments_of_the_law(alpha: float, kappa: float) -> None:
     nodes, weights = beta_nodes(alpha, kappa)
     assert_allclose(weights.sum(), 1, rtol=1e-12)
     assert_allclose(weights @ nodes, alpha, rtol=1e-9)
@@ -109,7 +113,7 @@ def test_beta_quadrature_has_the_moments_of_the_law(alpha, kappa):
     assert_allclose(weights @ (nodes - alpha) ** 2, variance, rtol=1e-6, atol=1e-12)
 
 
-def test_lists_of_single_requests_follow_the_beta_law():
+def test_lists_of_single_requests_follow_the_beta_law() -> None:
     acceptance = Acceptance.from_alpha(0.7, 3, concentration=5.0)
     quantiles = (np.arange(20_000) + 0.5) / 20_000
     lists = acceptance.request_lists(np.zeros(20_000, dtype=int), quantiles)
@@ -122,7 +126,7 @@ def test_lists_of_single_requests_follow_the_beta_law():
 
 
 @given(conditional_lists)
-def test_conditional_and_unconditional_invert_each_other(conditional):
+def test_conditional_and_unconditional_invert_each_other(conditional: list[float]) -> None:
     unconditional = unconditional_from_conditional(conditional)
     back = conditional_from_unconditional(unconditional)
     # abs: underflow of tiny products loses the conditional, never the unconditional
@@ -130,19 +134,19 @@ def test_conditional_and_unconditional_invert_each_other(conditional):
 
 
 @given(chance, st.integers(1, 64))
-def test_alpha_inverts_tokens_per_round(alpha, gamma):
+def test_alpha_inverts_tokens_per_round(alpha: float, gamma: int) -> None:
     tau = tokens_per_round_from_alpha(alpha, gamma)
     assert_allclose(tau, 1 + unconditional_from_alpha(alpha, gamma).sum(), rtol=1e-12)
     assert_allclose(alpha_from_tokens_per_round(tau, gamma), alpha, rtol=1e-9, atol=1e-12)
 
 
 @given(st.lists(st.integers(0, 1000), min_size=2, max_size=9).filter(any))
-def test_histogram_and_its_law_agree(counts):
+def test_histogram_and_its_law_agree(counts: list[int]) -> None:
     law = accepted_law(unconditional_from_histogram(counts))
     assert_allclose(law, np.array(counts) / sum(counts), atol=1e-12)
 
 
-def test_recorded_lengths_keep_their_law_and_their_order():
+def test_recorded_lengths_keep_their_law_and_their_order() -> None:
     acceptance = Acceptance.from_recorded([0, 2, 3, 1], positions=3)
     assert acceptance.recorded is not None
     assert acceptance.recorded.tolist() == [0, 2, 3, 1]
@@ -185,6 +189,8 @@ def test_recorded_lengths_keep_their_law_and_their_order():
         ),
     ],
 )
-def test_impossible_acceptance_is_refused_with_its_value(make, message):
+def test_impossible_acceptance_is_refused_with_its_value(
+    make: Callable[[], object], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         make()

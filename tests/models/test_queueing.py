@@ -23,7 +23,7 @@ loads = st.floats(0, 0.99)
 seconds = st.floats(1e-3, 1e3)
 
 
-def test_textbook_values():
+def test_textbook_values() -> None:
     # Kleinrock, Queueing Systems I (1975): M/M/1 W = ρ/(μ − λ); M/D/1 waits half as long
     assert_allclose(mm1_wait_s(0.8, 1.0), 4.0)
     assert_allclose(md1_wait_s(0.8, 1.0), 2.0)
@@ -33,26 +33,26 @@ def test_textbook_values():
     assert_allclose(utilisation([1.0, 4.0], 0.5, [1, 4]), [0.5, 0.5])
 
 
-def test_in_flight_of_a_saturated_server():
+def test_in_flight_of_a_saturated_server() -> None:
     # reports.json C42: 3.06 requests/s at a mean latency of 25.05 s
     assert_allclose(little_population(3.06, 25.05), 76.7, rtol=0.05)
 
 
 @given(loads, seconds)
-def test_one_server_formulas_agree(load, service_s):
+def test_one_server_formulas_agree(load: float, service_s: float) -> None:
     rate = load / service_s
     assert_allclose(mmc_wait_s(rate, service_s, 1), mm1_wait_s(rate, service_s), rtol=1e-9)
     assert_allclose(md1_wait_s(rate, service_s), mm1_wait_s(rate, service_s) / 2, rtol=1e-12)
 
 
 @given(st.floats(1, 5), seconds)
-def test_overload_waits_forever(load, service_s):
+def test_overload_waits_forever(load: float, service_s: float) -> None:
     rate = load / service_s
     assert np.isinf(mm1_wait_s(rate, service_s)) or rate * service_s < 1
     assert np.isinf(mmc_wait_s(3.5 * rate, service_s, 3))
 
 
-def test_wait_behind_speculative_requests_by_hand():
+def test_wait_behind_speculative_requests_by_hand() -> None:
     # γ 1, α .5, two tokens: one round of 1.5 s with chance ½, else 1.5 s + 1 s.
     costs = round_costs(1.0, 1.0, 0.5)
     mean, square = generation_s_moments([0.5], 1, 2, costs)
@@ -60,7 +60,7 @@ def test_wait_behind_speculative_requests_by_hand():
     assert_allclose(pollaczek_khinchine_wait_s(0.25, mean, square), 0.25 * 4.25 / (2 * 0.5))
 
 
-def test_ciw_finds_the_same_wait():
+def test_ciw_finds_the_same_wait() -> None:
     # Two service times with equal chance: an independent simulator as the oracle.
     network = ciw.create_network(
         arrival_distributions=[ciw.dists.Exponential(rate=0.25)],
@@ -75,14 +75,16 @@ def test_ciw_finds_the_same_wait():
 
 
 @given(seconds, seconds, st.integers(1, 64))
-def test_cycle_of_two_resources_is_bounded_by_both(draft_s, verify_s, sequences):
+def test_cycle_of_two_resources_is_bounded_by_both(
+    draft_s: float, verify_s: float, sequences: int
+) -> None:
     rate = two_resource_cycle_rate(sequences, draft_s, verify_s)
     assert rate * max(draft_s, verify_s) <= 1 + 1e-12
     assert rate * (draft_s + verify_s) <= sequences + 1e-9
     assert_allclose(two_resource_cycle_rate(1, draft_s, verify_s), 1 / (draft_s + verify_s))
 
 
-def test_impossible_moments_are_refused():
+def test_impossible_moments_are_refused() -> None:
     with pytest.raises(ValueError, match=r"second_moment_s2 is 0\.5 s², below the square"):
         pollaczek_khinchine_wait_s(0.5, 1.0, 0.5)
     with pytest.raises(ValueError, match="arrival_rate is -1"):

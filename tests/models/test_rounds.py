@@ -1,6 +1,7 @@
 """Rounds: exact figures from theory and published recursions, and brute force over every path."""
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from specplan.models.acceptance import Acceptance, accepted_law, unconditional_from_alpha
 from specplan.models.long_run import round_figures, tokens_per_synchronized_round
-from specplan.models.round_costs import round_costs
+from specplan.models.round_costs import RoundCosts, round_costs
 from specplan.models.rounds import (
     finite_output,
     generation_s_moments,
@@ -24,7 +25,7 @@ unconditional_lists = st.lists(chance, min_size=1, max_size=5).map(
 )
 
 
-def test_mean_rounds_of_the_toy_scenario():
+def test_mean_rounds_of_the_toy_scenario() -> None:
     # issue 2: gamma 2, alpha .5, n = 1, 2, 3, 10, 128
     output = finite_output([0.5, 0.25], 2, [1, 2, 3, 10, 128])
     assert_allclose(output.rounds, [1, 1.5, 2, 6.041015625, 73.46938775510203], rtol=1e-13)
@@ -41,13 +42,22 @@ def test_mean_rounds_of_the_toy_scenario():
         (0.6, 4, 0.2, 128, 55.984741, 219.601696, 99.90508, 8.0901),
     ],
 )
-def test_published_finite_outputs(alpha, gamma, draft_s, n, rounds, steps, cost, sd):
+def test_published_finite_outputs(
+    alpha: float,
+    gamma: int,
+    draft_s: float,
+    n: int,
+    rounds: float,
+    steps: float,
+    cost: float,
+    sd: float,
+) -> None:
     lists = unconditional_from_alpha(alpha, gamma)
     output = finite_output(lists, gamma, n)
     assert_allclose([output.rounds, output.draft_steps()], [rounds, steps], atol=1e-5)
     mean, square = generation_s_moments(lists, gamma, n, round_costs(1.0, 1.0, draft_s))
     assert_allclose(mean, cost, atol=1e-5)
-    assert_allclose(np.sqrt(max(square - mean**2, 0)), sd, atol=1e-4)
+    assert_allclose(np.sqrt(np.maximum(square - mean**2, 0)), sd, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +70,9 @@ def test_published_finite_outputs(alpha, gamma, draft_s, n, rounds, steps, cost,
         (0.1, 0.9, 1, 100, 172.066116),
     ],
 )
-def test_dsi_simulator_exactly(alpha, draft_s, gamma, n, cost):
+def test_dsi_simulator_exactly(
+    alpha: float, draft_s: float, gamma: int, n: int, cost: float
+) -> None:
     lists = unconditional_from_alpha(alpha, gamma)
     mean, _ = generation_s_moments(lists, gamma, n, round_costs(1.0, 1.0, draft_s))
     assert_allclose(mean, cost, atol=1e-4)
@@ -75,13 +87,15 @@ def test_dsi_simulator_exactly(alpha, draft_s, gamma, n, cost):
         (0.9, 10, 6.861894, 14.252066),
     ],
 )
-def test_variance_of_the_capped_geometric(alpha, gamma, mean, variance):
+def test_variance_of_the_capped_geometric(
+    alpha: float, gamma: int, mean: float, variance: float
+) -> None:
     lists = unconditional_from_alpha(alpha, gamma)
     assert_allclose(tokens_per_round(lists), mean, rtol=1e-5)
     assert_allclose(tokens_per_round_variance(lists), variance, rtol=1e-5)
 
 
-def test_batch_in_step_advances_by_its_slowest():
+def test_batch_in_step_advances_by_its_slowest() -> None:
     # published.json sync-batch-min: alpha .8, gamma 4
     lists = unconditional_from_alpha(0.8, 4)
     slowest, fastest = tokens_per_synchronized_round(lists, [1, 2, 4, 8, 16, 32])
@@ -89,13 +103,13 @@ def test_batch_in_step_advances_by_its_slowest():
     assert_allclose(fastest, [3.3616, 4.243684, 4.803389, 4.981736, 4.999772, 5.0], atol=1e-5)
 
 
-def test_minimum_variance_schedule():
+def test_minimum_variance_schedule() -> None:
     # published.json synthetic-al: conditional 1, 1, .5, 0 has tau 3.5 and variance .25
     assert_allclose(tokens_per_round([1, 1, 0.5, 0]), 3.5, atol=1e-9)
     assert_allclose(tokens_per_round_variance([1, 1, 0.5, 0]), 0.25, atol=1e-9)
 
 
-def test_round_costs_to_the_letter():
+def test_round_costs_to_the_letter() -> None:
     costs = round_costs(1.0, [1.5, 2.0], 0.25, overhead_s=0.125, extra_draft_step=True)
     # T + o; d + V(2) + o; 2d + V(3) + o
     assert_allclose(costs.by_proposals(2), [1.125, 1.875, 2.625])
@@ -104,7 +118,9 @@ def test_round_costs_to_the_letter():
     assert_allclose(one_pass.by_proposals(2), [1.0, 1.75, 2.25])
 
 
-def brute_force(lists, gamma, n, costs, hit):
+def brute_force(
+    lists: list[float], gamma: int, n: int, costs: RoundCosts, hit: float
+) -> np.ndarray:
     """Every path of rounds with its probability: [(probability, rounds, drafted, seconds)]."""
     by_proposals, extra = costs.by_proposals(gamma), float(costs.extra_draft_step_s)
     finished, paths = [], [(1.0, n, 0, 0, 0.0)]
@@ -126,7 +142,9 @@ def brute_force(lists, gamma, n, costs, hit):
 
 @settings(max_examples=40, deadline=None)
 @given(unconditional_lists, st.integers(0, 6), chance, st.booleans(), st.booleans())
-def test_recursion_equals_enumeration_of_every_path(lists, n, hit, one_pass, extra):
+def test_recursion_equals_enumeration_of_every_path(
+    lists: list[float], n: int, hit: float, one_pass: bool, extra: bool
+) -> None:
     gamma = len(lists)
     verify = np.linspace(1.1, 1.9, gamma)
     costs = round_costs(
@@ -149,14 +167,16 @@ def test_recursion_equals_enumeration_of_every_path(lists, n, hit, one_pass, ext
 
 
 @given(unconditional_lists, unconditional_lists, st.integers(1, 40))
-def test_more_acceptance_never_needs_more_rounds(one, other, n):
+def test_more_acceptance_never_needs_more_rounds(
+    one: list[float], other: list[float], n: int
+) -> None:
     gamma = min(len(one), len(other))
     low, high = np.minimum(one[:gamma], other[:gamma]), np.maximum(one[:gamma], other[:gamma])
     assert finite_output(high, gamma, n).rounds <= finite_output(low, gamma, n).rounds + 1e-9
 
 
 @given(unconditional_lists, st.integers(1, 60))
-def test_bounds_of_finite_outputs(lists, n):
+def test_bounds_of_finite_outputs(lists: list[float], n: int) -> None:
     gamma = len(lists)
     output = finite_output(lists, gamma, n)
     assert np.ceil(n / (gamma + 1)) - 1e-9 <= output.rounds <= n + 1e-9
@@ -165,14 +185,14 @@ def test_bounds_of_finite_outputs(lists, n):
     assert output.rounds >= n / tokens_per_round(lists) - 1e-9
 
 
-def test_certain_acceptance_and_certain_rejection():
+def test_certain_acceptance_and_certain_rejection() -> None:
     assert_allclose(finite_output([1, 1, 1], 3, [1, 4, 5, 8, 9]).rounds, [1, 1, 2, 2, 3])
     assert_allclose(finite_output([0, 0, 0], 3, [1, 4, 9]).rounds, [1, 4, 9])
     assert_allclose(finite_output([0.5], 0, 7).rounds, 7)
     assert_allclose(finite_output([0.5], 1, 0).rounds, 0)
 
 
-def test_laws_are_averaged_over_requests():
+def test_laws_are_averaged_over_requests() -> None:
     parts = [Acceptance.from_alpha(0.5, 3), Acceptance.from_alpha(0.9, 3, draft_probability=0.6)]
     mixed = Acceptance.mixture([0.25, 0.75], parts)
     singles = [finite_output(p, 3, [1, 7, 30]).rounds for p in parts]
@@ -186,7 +206,7 @@ def test_laws_are_averaged_over_requests():
     )
 
 
-def test_long_run_of_laws_is_the_limit_of_long_outputs():
+def test_long_run_of_laws_is_the_limit_of_long_outputs() -> None:
     parts = [Acceptance.from_alpha(0.5, 3), Acceptance.from_alpha(0.9, 3, draft_probability=0.6)]
     mixed = Acceptance.mixture([0.25, 0.75], parts)
     figures, n = round_figures(mixed), 4000
@@ -198,7 +218,7 @@ def test_long_run_of_laws_is_the_limit_of_long_outputs():
 
 
 @given(unconditional_lists, chance)
-def test_figures_of_a_round_by_definition(lists, hit):
+def test_figures_of_a_round_by_definition(lists: list[float], hit: float) -> None:
     figures = round_figures(lists, hit)
     for gamma in range(len(lists) + 1):
         law = hit * accepted_law(np.array(lists[:gamma]))
@@ -210,7 +230,7 @@ def test_figures_of_a_round_by_definition(lists, hit):
         assert 1 <= figures.tokens[gamma] <= gamma + 1 + 1e-12
 
 
-def test_everything_broadcasts():
+def test_everything_broadcasts() -> None:
     lists = unconditional_from_alpha(np.array([0.2, 0.5, 0.8])[:, None], 3)  # (3, 1, 3)
     costs = round_costs(1.0, 1.0, np.array([0.1, 0.2]))  # (2,)
     mean, square = generation_s_moments(lists, 3, 10, costs)
@@ -237,6 +257,6 @@ def test_everything_broadcasts():
         (lambda: round_costs(1.0, [1.0, 1.1], 0.1).by_proposals(3), "verify_s has 2 entries"),
     ],
 )
-def test_bad_input_is_refused_with_its_value(call, message):
+def test_bad_input_is_refused_with_its_value(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()

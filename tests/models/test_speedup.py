@@ -1,5 +1,6 @@
 """Predict: the seed cases, the papers' tables, and laws over whole grids."""
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import numpy as np
@@ -15,15 +16,15 @@ from specplan.models.speedup import Prediction, predict
 alphas = st.floats(0, 1)
 
 
-def iid(alpha, gamma, draft_s, **options):
+def iid(alpha: float, gamma: int, draft_s: float) -> Prediction:
     """Return the prediction in units of one target step, with verify = one step (Leviathan)."""
     positions = max(gamma, 1)
     return predict(
-        unconditional_from_alpha(alpha, positions), gamma, round_costs(1.0, 1.0, draft_s), **options
+        unconditional_from_alpha(alpha, positions), gamma, round_costs(1.0, 1.0, draft_s)
     )
 
 
-def test_toy_20ms():
+def test_toy_20ms() -> None:
     toy = predict([0.5, 0.25], 2, round_costs(0.1, 0.1, 0.02), output_tokens=128)
     assert_allclose(toy.tokens_per_round, 1.75, rtol=1e-12)
     assert_allclose(toy.round_s, 0.140, rtol=1e-12)
@@ -45,7 +46,7 @@ def test_toy_20ms():
     assert_allclose([toy.best_gamma, toy.best_gamma_speedup], [1, 1.25], rtol=1e-12)
 
 
-def test_toy_50ms_is_slower_than_plain_decoding():
+def test_toy_50ms_is_slower_than_plain_decoding() -> None:
     toy = predict([0.5, 0.25], 2, round_costs(0.1, 0.1, 0.05))
     assert_allclose(toy.tpot_s, 0.2 / 1.75, rtol=1e-12)
     assert_allclose(toy.tpot_s, 0.1142857, atol=1e-7)
@@ -65,7 +66,7 @@ def test_toy_50ms_is_slower_than_plain_decoding():
         (0.9, 10, 1.60, 6.86),
     ],
 )
-def test_leviathan_table_1(alpha, gamma, operations, tokens):
+def test_leviathan_table_1(alpha: float, gamma: int, operations: float, tokens: float) -> None:
     row = iid(alpha, gamma, 0.0)
     assert_allclose(row.operations_factor, operations, atol=5e-3)
     assert_allclose(row.speedup, tokens, atol=5e-3)
@@ -91,13 +92,15 @@ def test_leviathan_table_1(alpha, gamma, operations, tokens):
         (8, 0.87, 0.015, 4.9, 4.906977),
     ],
 )
-def test_leviathan_theorem_3_8(gamma, alpha, draft, printed, formula):
+def test_leviathan_theorem_3_8(
+    gamma: int, alpha: float, draft: float, printed: float, formula: float
+) -> None:
     row = iid(alpha, gamma, draft)
     assert_allclose(row.speedup, formula, atol=1e-6)
     assert_allclose(row.speedup, printed, atol=0.07)
 
 
-def test_best_gamma_of_leviathan():
+def test_best_gamma_of_leviathan() -> None:
     # published.json lev-gamma-opt: argmax of Theorem 3.8, one call for the whole list
     alpha = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.8, 0.8, 0.8, 0.8, 0.9, 0.9])
     draft = np.array([0.05, 0.05, 0.05, 0.05, 0.05, 0.01, 0.02, 0.1, 0.2, 0.01, 0.1])
@@ -127,13 +130,13 @@ def test_best_gamma_of_leviathan():
         (0.3465, [0.3465, 0.4711, 0.5569, 0.619, 0.666]),  # C13
     ],
 )
-def test_break_even_alpha_of_reports(draft, break_even):
+def test_break_even_alpha_of_reports(draft: float, break_even: list[float]) -> None:
     gamma = np.arange(1, 6)
     grid = predict(np.zeros(5), gamma, round_costs(1.0, 1.0, draft))
     assert_allclose(grid.break_even_alpha, break_even, atol=2e-4)
 
 
-def test_no_acceptance_pays_when_drafting_costs_a_step_each():
+def test_no_acceptance_pays_when_drafting_costs_a_step_each() -> None:
     # C01: c = 1 breaks even only at α = 1, c = 2 never
     grid = predict(np.full(3, 0.9), 3, round_costs(1.0, 1.0, np.array([1.0, 2.0])))
     assert_allclose(grid.break_even_alpha, [1.0, np.nan], equal_nan=True)
@@ -142,13 +145,13 @@ def test_no_acceptance_pays_when_drafting_costs_a_step_each():
     assert np.isnan(dear.break_even_draft_step_s)
 
 
-def test_perfect_draft_of_chen_2023():
+def test_perfect_draft_of_chen_2023() -> None:
     # published.json chen-t1: 14.1 ms target, 1.8 ms draft, gamma 4
     chen = predict(np.full(4, 1.0), 4, round_costs(14.1e-3, 14.1e-3, 1.8e-3))
     assert_allclose([chen.speedup, chen.speedup_perfect_draft], 3.30986, atol=1e-5)
 
 
-def test_reports_with_flat_verify():
+def test_reports_with_flat_verify() -> None:
     assert_allclose(iid(0.7, 4, 5 / 30).speedup, 1.664, rtol=5e-3)  # C52
     assert_allclose(iid(0.7, 4, 1.5 / 30).speedup, 2.311, rtol=5e-3)
     assert_allclose(iid(0.8, 4, 0.1).speedup, 2.4011, rtol=1e-3)  # D13
@@ -157,7 +160,7 @@ def test_reports_with_flat_verify():
     assert_allclose(iid(1.0, 5, 15.175 / 25.458).speedup, 1.507, atol=1e-3)
 
 
-def test_extra_step_and_verify_ratio_reproduce_amusd():
+def test_extra_step_and_verify_ratio_reproduce_amusd() -> None:
     # published.json amusd-trace-humaneval0: 1.24 measured, 1.449 without both
     counts = np.array([5, 4, 2, 3, 2, 58])
     acceptance = Acceptance.from_histogram(counts)
@@ -170,7 +173,7 @@ def test_extra_step_and_verify_ratio_reproduce_amusd():
     assert_allclose(honest.round_s, (5 + 58 / 74) * draft_s + verify_s, rtol=1e-12)
 
 
-def test_one_pass_drafting_moves_the_best_gamma_out():
+def test_one_pass_drafting_moves_the_best_gamma_out() -> None:
     # published.json p-eagle-al: one draft pass for all γ moves the optimum from 3 to 7
     lists = unconditional_from_alpha(0.7, 7)
     chain = predict(lists, 7, round_costs(1.0, 1.0, 0.15))
@@ -190,7 +193,16 @@ def test_one_pass_drafting_moves_the_best_gamma_out():
     st.booleans(),
     st.floats(0.01, 1),
 )
-def test_laws_of_every_prediction(values, gamma, draft, verify, overhead, one_pass, extra, hit):
+def test_laws_of_every_prediction(
+    values: list[float],
+    gamma: int,
+    draft: float,
+    verify: float,
+    overhead: float,
+    one_pass: bool,
+    extra: bool,
+    hit: float,
+) -> None:
     lists = np.cumprod(values)
     gamma = min(gamma, len(values))
     costs = round_costs(
@@ -202,10 +214,10 @@ def test_laws_of_every_prediction(values, gamma, draft, verify, overhead, one_pa
     parts = got.draft_s_per_token + got.verify_s_per_token + got.overhead_s_per_token
     assert_allclose(parts, got.tpot_s, rtol=1e-12)
     assert -1e-12 <= got.wasted_draft_s_per_token <= got.draft_s_per_token + 1e-12
-    assert got.best_gamma_speedup >= max(1.0, got.speedup - 1e-12)
+    assert got.best_gamma_speedup >= np.maximum(1.0, got.speedup - 1e-12)
     assert got.speedup_free_draft >= got.speedup - 1e-12
     if gamma == 0:
-        assert (got.speedup, got.tpot_s, got.round_s, got.operations_factor) == (1, 1, 1, 1)
+        assert got.speedup == got.tpot_s == got.round_s == got.operations_factor == 1
         assert np.isnan(got.break_even_alpha)
         assert np.isnan(got.break_even_draft_step_s)
     if np.isfinite(got.break_even_draft_step_s):
@@ -220,19 +232,21 @@ def test_laws_of_every_prediction(values, gamma, draft, verify, overhead, one_pa
         assert_allclose(predict(lists, gamma, level, draft_probability=hit).speedup, 1, rtol=1e-9)
     if np.isfinite(got.break_even_alpha):
         level_lists = unconditional_from_alpha(got.break_even_alpha, len(values))
-        level = predict(level_lists, gamma, costs, draft_probability=hit)
-        assert_allclose(level.speedup, 1, rtol=1e-9)
+        even = predict(level_lists, gamma, costs, draft_probability=hit)
+        assert_allclose(even.speedup, 1, rtol=1e-9)
 
 
 @given(alphas, alphas, st.integers(1, 8), st.floats(0, 0.99))
-def test_speedup_rises_with_acceptance_and_crosses_one_at_break_even(low, high, gamma, draft):
-    low, high = sorted((low, high))
+def test_speedup_rises_with_acceptance_and_crosses_one_at_break_even(
+    low: float, high: float, gamma: int, draft: float
+) -> None:
+    low, high = min(low, high), max(low, high)
     assert iid(low, gamma, draft).speedup <= iid(high, gamma, draft).speedup + 1e-12
     even = float(iid(low, gamma, draft).break_even_alpha)
     assert_allclose(iid(even, gamma, draft).speedup, 1, rtol=1e-9)
 
 
-def test_a_grid_is_one_call_and_equals_its_points():
+def test_a_grid_is_one_call_and_equals_its_points() -> None:
     gamma = np.arange(5)[:, None, None]
     draft = np.array([0.0, 0.1, 0.6])[:, None]
     alpha = np.array([0.0, 0.3, 0.8, 1.0])
@@ -254,14 +268,14 @@ def test_a_grid_is_one_call_and_equals_its_points():
             assert_allclose(values[g, i, j], getattr(point, f.name), rtol=1e-12, atol=1e-15)
 
 
-def test_finite_output_of_one_token_is_one_plain_step():
+def test_finite_output_of_one_token_is_one_plain_step() -> None:
     one = predict([0.9, 0.8], 2, round_costs(0.1, 0.15, 0.02), output_tokens=1)
     assert_allclose([one.rounds, one.draft_steps, one.generation_s], [1, 0, 0.1], rtol=1e-12)
     without = predict([0.9, 0.8], 2, round_costs(0.1, 0.15, 0.02))
     assert np.isnan([without.rounds, without.draft_steps, without.generation_s]).all()
 
 
-def test_requests_that_differ_are_weighted_by_tokens():
+def test_requests_that_differ_are_weighted_by_tokens() -> None:
     parts = [Acceptance.from_alpha(alpha, 5) for alpha in (0.5, 0.9)]
     mixed = predict(Acceptance.mixture([0.5, 0.5], parts), 5, round_costs(1.0, 1.0, 0.0))
     assert_allclose(mixed.tokens_per_round, 2.772553, atol=1e-5)  # published.json hetero-alpha
@@ -280,6 +294,6 @@ def test_requests_that_differ_are_weighted_by_tokens():
         ),
     ],
 )
-def test_bad_input_is_refused_with_its_value(call, message):
+def test_bad_input_is_refused_with_its_value(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
