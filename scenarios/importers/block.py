@@ -1,0 +1,114 @@
+"""Evidence as the `speculation:` part of a scenario, with its provenance in comments."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from specplan.scenarios.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from specplan.scenarios.importers.evidence import Evidence
+
+DIGITS = 6
+
+
+def speculation(pooled: Evidence) -> dict[str, Any]:
+    """Return the fields of `speculation` that the evidence settles (MODEL.md §7).
+
+    The most detailed reading is taken: a histogram of counts, rates per position, then τ.
+    `draft_probability` stands beside the acceptance, never inside τ.
+
+    Raises ScenarioError: no round drafted, so nothing is known about acceptance.
+    """
+    source = pooled.source
+    if pooled.acceptance_length is None and not pooled.unconditional:
+        draftless = f"{pooled.draftless_rounds or 0:,.0f}"
+        raise ScenarioError(
+            Fault(
+                f"no round drafted (0 of {draftless}): acceptance is unknown, not 0",
+                "a run in which the draft proposed something",
+                source.file,
+                source.line,
+            )
+        )
+    found: dict[str, Any] = {}
+    if pooled.gamma:
+        found["gamma"] = pooled.gamma
+    share = pooled.draft_probability
+    if share is not None and share < 1:
+        found["draft_probability"] = round(share, DIGITS)
+    found["acceptance"] = _acceptance(pooled)
+    return found
+
+
+def _acceptance(pooled: Evidence) -> dict[str, object]:
+    if pooled.histogram and all(count == int(count) for count in pooled.histogram):
+        return {"histogram": [int(count) for count in pooled.histogram]}
+    if pooled.unconditional:
+        # Rates printed to three digits may rise by a digit; the scenario wants none to.
+        falling = accumulate(pooled.unconditional, min)
+        return {"unconditional": [min(1.0, round(rate, DIGITS)) for rate in falling]}
+    tau: dict[str, object] = {"acceptance_length": round(pooled.acceptance_length or 1.0, DIGITS)}
+    if pooled.gamma:
+        tau["at_gamma"] = pooled.gamma
+    return tau
+
+
+def provenance(group: Sequence[Evidence]) -> list[str]:
+    """Return one line for each piece of evidence: file, kind, place, rounds."""
+    lines = []
+    for one in group:
+        parts = [one.source.kind, one.source.engine, one.source.where]
+        said = ", ".join(part for part in parts if part)
+        counts = []
+        if one.drafting_rounds is not None:
+            counts.append(f"{one.drafting_rounds:,.0f} rounds with a draft")
+        if one.draftless_rounds is not None:
+            counts.append(f"{one.draftless_rounds:,.0f} without")
+        if one.drafted_tokens is not None and one.accepted_tokens is not None:
+            counts.append(f"{one.accepted_tokens:,.0f} of {one.drafted_tokens:,.0f} accepted")
+        lines.append(
+            _one_line(f"{one.source.file} ({said})" + ": " * bool(counts) + ", ".join(counts))
+        )
+    return lines
+
+
+def to_yaml(pooled: Evidence, group: Sequence[Evidence]) -> str:
+    """Return the block as YAML text that a scenario can hold as it is."""
+    fields = speculation(pooled)
+    comments = ["# acceptance imported from"]
+    comments += [f"#   {line}" for line in provenance(group)]
+    if pooled.model or pooled.label:
+        comments.append(_one_line(f"# model {pooled.model} {pooled.label}"))
+    comments += [f"# dropped: {_one_line(text)}" for text in pooled.dropped]
+    comments += [f"# note: {_one_line(text)}" for text in pooled.warnings]
+    if "gamma" not in fields:
+        comments.append("# gamma: not in the file; --gamma states it")
+    body = ["speculation:"]
+    for name, value in fields.items():
+        if name == "acceptance":
+            body.append("  acceptance:")
+            body += [f"    {key}: {_flow(inner)}" for key, inner in value.items()]
+        else:
+            body.append(f"  {name}: {_flow(value)}{_remark(name, pooled)}")
+    return "\n".join([*comments, *body]) + "\n"
+
+
+def _remark(name: str, pooled: Evidence) -> str:
+    if name != "draft_probability":
+        return ""
+    drafting, draftless = pooled.drafting_rounds or 0.0, pooled.draftless_rounds or 0.0
+    return f"  # {drafting:,.0f} of {drafting + draftless:,.0f} rounds proposed anything"
+
+
+def _flow(value: object) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(one) for one in value) + "]"
+    return repr(value)
+
+
+def _one_line(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -1,0 +1,247 @@
+"""llama.cpp server logs: `statistics` lines, `draft acceptance` lines, and the eval time.
+
+`statistics NAME: #calls(b,g,a) = begin generate accept` is cumulative since the start of the
+server: the last line counts, a fall is a restart. generate calls − #gen drafts are the rounds
+without a draft, and the second duration is what drafting took (ggml-org/llama.cpp#24536).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KIND = "llamacpp-log"
+MARKERS = (b"statistics ", b"draft acceptance", b"  eval time =")
+
+_F = rb"([0-9]+(?:\.[0-9]+)?)"
+_STATISTICS = re.compile(
+    rb"#gen drafts *= *([0-9]+), *#acc drafts *= *([0-9]+), *#gen tokens *= *([0-9]+), *"
+    rb"#acc tokens *= *([0-9]+)(?:, *#mean acc len *= *([0-9.]+|nan))?"
+    rb"(?:, *#acc rate/pos *= *\(([^)]*)\))?"
+    rb"(?:, *dur\(b,g,a\) *= *" + _F + rb", *" + _F + rb", *" + _F + rb" ms)?"
+)
+_NAMED = re.compile(
+    rb"statistics +(?:statistics *)?([A-Za-z0-9_-]*):? *#calls(?:\(b,g,a\))? *= *([0-9]+)"
+    rb"(?:[ ,]+([0-9]+)[ ,]+([0-9]+))?"
+)
+_REQUEST = re.compile(
+    rb"draft acceptance(?: rate)? *= *(?:[0-9.]+|nan|-nan) *\( *([0-9]+) accepted */ *([0-9]+) "
+    rb"generated\)(?:, *mean (?:acceptance length|len) *= *([0-9.]+))?"
+    rb"(?:, *acceptance rate per position *= *\(([^)]*)\))?"
+)
+_EVAL = re.compile(rb" eval time *= *" + _F + rb" ms */ *([0-9]+) (?:tokens|runs)")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """One `statistics` line: counts since the start of the server."""
+
+    name: str
+    calls: int
+    drafts: int
+    drafted_tokens: int
+    accepted_tokens: int
+    unconditional: tuple[float, ...] = ()
+    draft_s: float | None = None
+
+    def __sub__(self, before: Statistics) -> Statistics:
+        """Return what happened since a line before, by counts (rates and times are cumulative)."""
+        return Statistics(
+            self.name,
+            self.calls - before.calls,
+            self.drafts - before.drafts,
+            self.drafted_tokens - before.drafted_tokens,
+            self.accepted_tokens - before.accepted_tokens,
+        )
+
+
+def parse_statistics(line: bytes) -> Statistics | None:
+    """Return the counts of a whole `statistics` line, None where it is cut short."""
+    named, found = _NAMED.search(line), _STATISTICS.search(line)
+    if named is None or found is None:
+        return None
+    calls = int(named[3] or named[2])
+    rates = tuple(float(part) for part in re.findall(rb"[0-9]+(?:\.[0-9]+)?", found[6] or b""))
+    return Statistics(
+        named[1].decode() or "draft",
+        calls,
+        int(found[1]),
+        int(found[3]),
+        int(found[4]),
+        rates,
+        float(found[8]) / 1e3 if found[8] else None,
+    )
+
+
+@dataclass
+class _Total:
+    """One drafting method of the log: finished server lives, and the newest line."""
+
+    line: int
+    newest: Statistics
+    lives: list[Statistics] = field(default_factory=list)
+
+    def add(self, line: int, newest: Statistics) -> None:
+        if newest.calls < self.newest.calls or newest.drafted_tokens < self.newest.drafted_tokens:
+            self.lives.append(self.newest)
+        self.line, self.newest = line, newest
+
+
+class LogReader:
+    """Takes marked lines one by one, keeps sums only, and returns evidence at the end."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._totals: dict[str, _Total] = {}
+        self._requests = [0.0] * 3  # accepted, drafted, rounds
+        self._by_position: list[float] = []
+        self._first_request = 0
+        self._eval = [0.0, 0.0, 0.0]  # seconds, tokens, requests
+        self._unread: list[int] = []
+
+    def take(self, line: int, marker: int, text: bytes) -> None:
+        """Take one line that holds `MARKERS[marker]`."""
+        if marker == 0:
+            found = parse_statistics(text)
+            if found is None:
+                self._unread.extend([line] if b"#calls" in text else [])
+            elif found.name in self._totals:
+                self._totals[found.name].add(line, found)
+            else:
+                self._totals[found.name] = _Total(line, found)
+        elif marker == 1:
+            self._take_request(line, text)
+        elif timed := _EVAL.search(text):
+            self._eval[0] += float(timed[1]) / 1e3
+            self._eval[1] += int(timed[2])
+            self._eval[2] += 1
+
+    def _take_request(self, line: int, text: bytes) -> None:
+        found = _REQUEST.search(text)
+        if found is None:
+            self._unread.append(line)
+            return
+        self._first_request = self._first_request or line
+        accepted, drafted = int(found[1]), int(found[2])
+        rates = [float(part) for part in re.findall(rb"[0-9]+(?:\.[0-9]+)?", found[4] or b"")]
+        length = float(found[3]) if found[3] else 0.0
+        excess = sum(rates) or length - 1
+        rounds = accepted / excess if excess > 0 else 0.0
+        self._requests[0] += accepted
+        self._requests[1] += drafted
+        self._requests[2] += rounds
+        self._by_position.extend([0.0] * (len(rates) - len(self._by_position)))
+        for position, rate in enumerate(rates):
+            self._by_position[position] += rate * rounds
+
+    def evidence(self) -> list[Evidence]:
+        """Return one piece of evidence for each drafting method of the log."""
+        dropped: tuple[str, ...] = ()
+        if self._unread:
+            dropped = (f"{len(self._unread)} lines cut short (first: {self._unread[0]})",)
+        if self._totals:
+            found = [self._of_method(total) for total in self._totals.values()]
+        elif self._requests[1]:
+            found = [self._of_requests()]
+        elif self._unread:
+            source = Source(self.file, KIND, line=self._unread[0])
+            raise source.fault("the line is cut short", "a whole statistics line")
+        else:
+            found = []
+        return [replace(one, dropped=(*one.dropped, *dropped)) for one in found]
+
+    def _of_method(self, total: _Total) -> Evidence:
+        lives = [*total.lives, total.newest]
+        calls = sum(life.calls for life in lives)
+        drafts = sum(life.drafts for life in lives)
+        drafted = sum(life.drafted_tokens for life in lives)
+        accepted = sum(life.accepted_tokens for life in lives)
+        rates = total.newest.unconditional if len(lives) == 1 else ()
+        draft_s = sum(life.draft_s or 0.0 for life in lives)
+        warnings = ["γ is the deepest position seen, not --draft-max"] if rates else []
+        if total.lives:
+            warnings.append(f"counter_reset: {len(total.lives)} restarts of the server, added up")
+        others = len(self._totals) > 1
+        if others:
+            warnings.append(
+                "several drafting methods take turns: rounds without a draft of one "
+                "may be drafted by another"
+            )
+        return checked(
+            Evidence(
+                Source(self.file, KIND, f"line {total.line} (cumulative)", total.line, "llama.cpp"),
+                method=total.newest.name,
+                label=total.newest.name if others else "",
+                gamma=len(rates) or None,
+                drafting_rounds=drafts,
+                draftless_rounds=max(calls - drafts, 0),
+                drafted_tokens=drafted,
+                accepted_tokens=accepted,
+                unconditional=rates,
+                acceptance_length=1 + accepted / drafts if drafts else None,
+                rounding=0.0005,
+                latency=self._latency(calls, drafts, drafted, draft_s, alone=not others),
+                warnings=tuple(warnings),
+            )
+        )
+
+    def _latency(
+        self, calls: float, drafts: float, drafted: float, draft_s: float, *, alone: bool
+    ) -> Latency:
+        """Return round, draft and verify time: eval time and drafting divided by the rounds."""
+        seconds, tokens, requests = self._eval
+        timed = alone and seconds > draft_s > 0 and calls > 0
+        return Latency(
+            round_s=seconds / calls if timed else None,
+            token_s=seconds / tokens if tokens and seconds else None,
+            draft_round_s=draft_s / drafts if drafts and draft_s else None,
+            draft_step_s=draft_s / drafted if drafted and draft_s else None,
+            verify_round_s=(seconds - draft_s) / calls if timed else None,
+            requests=requests or None,
+            output_tokens=tokens / requests if requests else None,
+        )
+
+    def _of_requests(self) -> Evidence:
+        """Return the evidence of `draft acceptance` lines, where no statistics were printed."""
+        accepted, drafted, rounds = self._requests
+        seconds, tokens, requests = self._eval
+        warnings = []
+        if not rounds:
+            rounds = tokens - requests - accepted
+            if rounds <= 0:
+                source = Source(self.file, KIND, line=self._first_request)
+                raise source.fault(
+                    f"{accepted:g} of {drafted:g} tokens accepted, but nothing says in how many "
+                    "rounds",
+                    "a log that also holds the `eval time` or `statistics` lines",
+                )
+            warnings.append("rounds = tokens − requests − accepted: those without a draft count")
+        rates = tuple(weight / rounds for weight in self._by_position)
+        return checked(
+            Evidence(
+                Source(self.file, KIND, "draft acceptance lines", self._first_request, "llama.cpp"),
+                gamma=len(rates) or None,
+                drafting_rounds=rounds,
+                drafted_tokens=drafted,
+                accepted_tokens=accepted,
+                unconditional=rates,
+                acceptance_length=1 + accepted / rounds,
+                rounding=0.005,
+                latency=Latency(token_s=seconds / tokens if tokens and seconds else None),
+                warnings=tuple(warnings),
+            )
+        )
+
+
+def read(file: str, marked: Iterable[tuple[int, int, bytes]]) -> list[Evidence]:
+    """Return the evidence of the marked lines of a llama.cpp log."""
+    reader = LogReader(file)
+    for line, marker, text in marked:
+        reader.take(line, marker, text)
+    return reader.evidence()
