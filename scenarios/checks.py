@@ -125,8 +125,7 @@ def _memory(scenario: Scenario) -> Iterator[Contradiction]:
     cache = scenario.kv_cache
     if cache is None:
         return
-    on_gpu = scenario.speculation.method != "none" and scenario.draft.placement == "colocated"
-    blocks = cache.capacity_blocks(draft_on_gpu=on_gpu)
+    blocks = scenario.kv_blocks or 0
     prompt, output = scenario.prompt_tokens.smallest or 0, scenario.output_tokens.smallest or 1
     needed = -(-(prompt + output + scenario.gamma) // cache.block_tokens)
     if blocks < needed:

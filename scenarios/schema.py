@@ -76,6 +76,34 @@ class Scenario(Section):
         return self.speculation.tree.levels if self.speculation.tree else 0
 
     @property
+    def deepest_gamma(self) -> int:
+        """Largest γ that the policy may choose."""
+        policy = self.speculation.policy
+        if self.gamma == 0:
+            return 0
+        if policy.by_batch:
+            return max(row[2] for row in policy.by_batch)
+        if policy.goodput:
+            return policy.goodput.max or self.gamma
+        schedule = policy.hf_heuristic or policy.hf_transient
+        return max(schedule.max, self.gamma) if schedule else self.gamma
+
+    @property
+    def stated_positions(self) -> float:
+        """Draft positions that every class's acceptance covers; `inf` where a law has no end."""
+        own = [kind.acceptance for kind in self.workload.classes] or [None]
+        blocks = [block or self.speculation.acceptance for block in own]
+        return min(block.positions if block else 0 for block in blocks)
+
+    @property
+    def kv_blocks(self) -> int | None:
+        """Blocks of the KV cache that are left for requests; None: no limit."""
+        if self.kv_cache is None:
+            return None
+        drafts = self.gamma > 0 and self.draft.placement in ("colocated", "parallel")
+        return self.kv_cache.capacity_blocks(draft_on_gpu=drafts)
+
+    @property
     def verify_width(self) -> int:
         """Positions a full round scores: γ + 1, or the nodes of a tree + 1."""
         if self.speculation.method == "tree" and self.speculation.tree and self.gamma:

@@ -13,6 +13,7 @@ from specplan.scenarios.fields import (
     Duration,
     Fraction,
     Gamma,
+    Number,
     Section,
     Whole,
     fault,
@@ -56,6 +57,11 @@ class Draft(Section):
     ping_pong: bool = Field(
         default=False,
         description="dedicated: two half batches take turns, so that neither GPU waits.",
+    )
+    operations_ratio: Annotated[Number, Ge(0)] | None = Field(
+        default=None,
+        description="ĉ: operations of one draft token over one target token (parameters, roughly); "
+        "for the operations factor, not for time.",
     )
 
 

@@ -1,0 +1,191 @@
+"""A scenario to the closed form: the batch and context it runs at, and the prediction there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specplan.models import speedup
+from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.offered import offered
+from specplan.scenarios.priced import LONGEST_EXACT, Priced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from specplan.models.speedup import Prediction
+    from specplan.scenarios.offered import Offered
+    from specplan.scenarios.schema import Scenario
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """Where the closed form evaluates the costs, and what it leaves out.
+
+    - batch: sequences that decode together on one replica, as a request sees them
+    - context_tokens: mean context of a sequence, prompt + output/2
+    - output_tokens: mean output; rounds make all of it, or all but the first token with prompts
+    - gamma: γ of a full round at this batch
+    - prefill_share: share of an engine's time spent on prompts
+    - load: arrivals over the most a replica completes; None for a closed loop
+    - saturated: load ≥ 1: a queue that grows without end
+    - notes: assumptions and omissions, in words
+    """
+
+    batch: float
+    context_tokens: float
+    output_tokens: float
+    gamma: int
+    prefill_share: float
+    load: float | None
+    saturated: bool
+    notes: tuple[str, ...]
+
+
+def predict(scenario: Scenario) -> Prediction:
+    """Closed form of MODEL.md §3 for a scenario, at its operating point.
+
+    The finite figures are those of an output of mean length, rounded. Raises ScenarioError.
+
+    >>> from specplan.scenarios.load import load
+    >>> toy = predict(load("toy-20ms"))
+    >>> float(toy.tpot_s.round(9)), float(toy.speedup.round(9))
+    (0.08, 1.25)
+    """
+    return predict_at(scenario, operating_point(scenario))
+
+
+def predict_at(scenario: Scenario, point: OperatingPoint) -> Prediction:
+    """Closed form of a scenario at a given batch, context and γ. Raises ScenarioError."""
+    at = Priced(scenario, point.context_tokens)
+    made = round(point.output_tokens) - at.by_prefill
+    try:
+        return speedup.predict(
+            at.acceptance,
+            point.gamma,
+            at.costs(point.batch, point.gamma),
+            draft_operations_ratio=scenario.draft.operations_ratio or 0.0,
+            output_tokens=max(made, 0) if made <= LONGEST_EXACT else None,
+        )
+    except ValueError as error:
+        raise ScenarioError(Fault(str(error), field=scenario.name)) from None
+
+
+def operating_point(scenario: Scenario) -> OperatingPoint:
+    """Find the batch a request runs in, by Little's law and the arrival theorem.
+
+    With W(b) the seconds a request runs in a batch of b (rounds × R(b), slowed by the prompts of
+    the others), λ its arrivals at a replica and Z the think time:
+    closed loop: b + Z·b/W(b) = streams; open: b = 1 + λ·W(b), what an arrival finds and itself
+    (exact for processor sharing, R ∝ b, and for R independent of b). Both are capped by
+    max_num_seqs and by the KV cache.
+
+    >>> from specplan.scenarios.load import load
+    >>> operating_point(load("toy-20ms")).batch
+    1.0
+    """
+    load = offered(scenario)
+    context = load.prompt_tokens + load.output_tokens / 2
+    at = Priced(scenario, context)
+    cap, notes = _cap(scenario, load)
+    rounds = at.mean_rounds(load.output_tokens)
+    prompt_s = at.prompt_s(load.prompt_tokens)
+    think_s = scenario.workload.arrivals.think_time
+
+    def running_s(batch: float) -> float:
+        return rounds * at.round_s(batch) + batch * prompt_s(batch)
+
+    if not math.isnan(load.streams):
+        top = min(load.streams, cap)
+        batch = top
+        if think_s:
+            batch = _root(lambda b: load.streams - b - think_s * b / running_s(b), 0.0, top)
+            batch = max(batch, min(1.0, top))
+        if load.streams > cap:
+            notes.append(f"{load.streams:g} streams on {cap:g} places: requests wait for one")
+        share = batch * prompt_s(batch) / running_s(batch)
+        busy, saturated = None, False
+    else:
+        busy = load.rate * running_s(cap) / cap
+        saturated = busy >= 1
+        if saturated:
+            batch = cap
+            notes.append("more arrives than can be served: the queue grows without end")
+        else:
+            batch = _open_batch(load.rate, rounds, at.round_s, prompt_s, cap)
+        share = min(1.0, load.rate * prompt_s(batch))
+    return OperatingPoint(
+        batch=float(batch),
+        context_tokens=context,
+        output_tokens=load.output_tokens,
+        gamma=at.gamma(batch),
+        prefill_share=float(share),
+        load=None if busy is None else float(busy),
+        saturated=bool(saturated),
+        notes=(*load.notes, *notes, *_omissions(scenario, load)),
+    )
+
+
+def _open_batch(
+    rate: float,
+    rounds: float,
+    round_s: Callable[[float], float],
+    prompt_s: Callable[[float], float],
+    cap: float,
+) -> float:
+    """Solve b = 1 + λ·W(b), W(b) = rounds·R(b)/(1 − λP); the cap where even that is passed."""
+
+    def missing(batch: float) -> float:
+        free = 1 - rate * prompt_s(batch)
+        return 1 + rate * rounds * round_s(batch) / free - batch if free > 0 else math.inf
+
+    return cap if missing(cap) >= 0 else _root(missing, 1.0, cap)
+
+
+def _root(falls: Callable[[float], float], low: float, high: float) -> float:
+    """Bisect for the zero of a falling function; an end where it does not cross."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falls(middle) > 0 else (low, middle)
+    return high
+
+
+def _cap(scenario: Scenario, load: Offered) -> tuple[float, list[str]]:
+    """Sequences that fit at once: max_num_seqs, or what the KV cache holds at the mean context."""
+    places = float(scenario.scheduler.max_num_seqs)
+    budget = scenario.scheduler.max_num_batched_tokens // scenario.verify_width
+    notes = []
+    if budget < places:
+        places = float(budget)
+        notes.append(f"the token budget admits {budget} sequences of width γ + 1")
+    if scenario.kv_cache is not None:
+        cache = scenario.kv_cache
+        tokens = load.prompt_tokens + load.output_tokens / 2 + scenario.gamma
+        blocks = math.ceil(tokens / cache.block_tokens)
+        held = scenario.kv_blocks * (1 - cache.watermark) / blocks
+        if held < places:
+            places = max(1.0, held)
+            notes.append(f"the KV cache holds {places:.4g} sequences of {tokens:.4g} tokens")
+    return places, notes
+
+
+def _omissions(scenario: Scenario, load: Offered) -> list[str]:
+    """Name what the simulation has and the closed form has not."""
+    notes = []
+    policy, gamma = scenario.speculation.policy.kind, scenario.gamma
+    if gamma and policy in ("hf_heuristic", "hf_transient"):
+        notes.append(f"policy {policy} is left out: γ stays {gamma}")
+    if gamma and scenario.speculation.confidence_stop:
+        notes.append("confidence_stop is left out: every round drafts γ tokens")
+    if gamma and scenario.draft.placement == "shared":
+        notes.append("waiting for the shared draft GPUs is left out")
+    if gamma and scenario.draft.ping_pong:
+        notes.append("ping-pong of half batches is left out")
+    if scenario.cluster.engines_per_gpu > 1:
+        notes.append("waiting for engines on the same GPU is left out")
+    if load.output_tokens - 1 > LONGEST_EXACT:
+        notes.append(f"outputs are too long for exact finite figures (above {LONGEST_EXACT})")
+    if gamma and scenario.draft.operations_ratio is None:
+        notes.append("the operations factor leaves out the draft (draft.operations_ratio)")
+    return notes

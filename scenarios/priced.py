@@ -1,0 +1,128 @@
+"""A scenario's costs and acceptance at one mean context, for any batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from specplan.models import speedup
+from specplan.models.long_run import round_figures
+from specplan.models.round_costs import round_costs
+from specplan.models.rounds import finite_output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from specplan.models.acceptance import Acceptance
+    from specplan.models.round_costs import RoundCosts
+    from specplan.scenarios.schema import Scenario
+
+SEARCHED_GAMMA = 32  # how deep the best γ is looked for where the acceptance has no end
+LONGEST_EXACT = 20_000  # output tokens up to which the finite recursion is run
+
+
+class Priced:
+    """The costs and the acceptance of a scenario at one mean context."""
+
+    def __init__(self, scenario: Scenario, context_tokens: float) -> None:
+        self.scenario, self.context = scenario, context_tokens
+        self.step, self.wide = scenario.target_step(), scenario.target_round()
+        self.draft = scenario.draft_step()
+        self.positions = self._positions()
+        self.acceptance: Acceptance = scenario.acceptance(self.positions)
+        self.figures = round_figures(self.acceptance)
+        self.by_prefill = 0 if scenario.prompt_tokens.fixed == 0 else 1
+
+    def _positions(self) -> int:
+        scenario = self.scenario
+        deepest = scenario.deepest_gamma
+        if scenario.speculation.method in ("none", "tree") or deepest == 0:
+            return deepest
+        stated = int(min(scenario.stated_positions, SEARCHED_GAMMA))
+        widest = self.wide.width_axis
+        if len(widest):  # beyond a table's last width there is no cost
+            stated = min(stated, int(widest[-1]) - 1)
+        return max(deepest, stated)
+
+    def gamma(self, batch: float) -> int:
+        """Choose γ at a batch, as the scenario's policy does."""
+        scenario, policy = self.scenario, self.scenario.speculation.policy
+        if scenario.gamma and policy.by_batch:
+            rows = [row for row in policy.by_batch if row[0] <= batch] or policy.by_batch[:1]
+            return rows[-1][2]
+        if scenario.gamma and policy.goodput:
+            choices = np.arange(policy.goodput.min, scenario.deepest_gamma + 1)
+            found = speedup.predict(self.acceptance, choices, self.costs(batch, scenario.gamma))
+            return int(choices[np.argmax(found.speedup)])
+        return scenario.gamma
+
+    def costs(self, batch: float, gamma: int) -> RoundCosts:
+        """Seconds of the passes of a round; the shorter of two parallel phases is hidden."""
+        scenario = self.scenario
+        method, placement = scenario.speculation.method, scenario.draft.placement
+        step_s = float(self.step.seconds(batch, 1, self.context))
+        if method == "tree" and gamma:
+            widths = np.array([scenario.verify_width], dtype=np.float64)
+            draft_s, gammas = self._tree_draft_s(batch), np.array([gamma])
+        else:
+            widths = np.arange(2, max(self.positions, 1) + 2, dtype=np.float64)
+            drafted = max(gamma, 1) if method == "one_pass" else 1
+            draft_s, gammas = float(self.draft.seconds(batch, drafted, self.context)), widths - 1
+        if not scenario.gamma:
+            draft_s, verify_s = 0.0, np.array([step_s])
+        else:
+            verify_s = self.wide.seconds(batch, widths, self.context)
+        if placement == "parallel":
+            steps = np.minimum(gammas, 1.0) if method == "one_pass" else gammas
+            draft_s, verify_s = 0.0, np.maximum(verify_s, steps * draft_s)
+        away = placement in ("dedicated", "shared")
+        return round_costs(
+            step_s,
+            verify_s,
+            draft_s,
+            overhead_s=scenario.speculation.overhead
+            + (scenario.draft.transfer or 0.0) * (away and bool(scenario.gamma)),
+            one_pass=method == "one_pass",
+            extra_draft_step=scenario.speculation.extra_draft_step and placement != "parallel",
+        )
+
+    def _tree_draft_s(self, batch: float) -> float:
+        """Mean draft step of a tree: each level reads the nodes of the level above."""
+        tree = self.scenario.speculation.tree
+        assert tree is not None  # the schema refuses the method without one
+        sizes = np.bincount([len(path) for path in tree.paths])
+        inputs = np.concatenate([[1], sizes[1:-1]])
+        return float(self.draft.seconds(batch, inputs, self.context).mean())
+
+    def round_s(self, batch: float) -> float:
+        """Seconds of a mean round at a batch, for γ as chosen there."""
+        gamma = self.gamma(batch)
+        drafting, full = self.figures.drafting[gamma], self.figures.fully_accepted[gamma]
+        return float(sum(self.costs(batch, gamma).parts(gamma, drafting, full)))
+
+    def mean_rounds(self, output_tokens: float) -> float:
+        """Rounds of an output of mean length, at the scenario's own γ."""
+        made = max(round(output_tokens) - self.by_prefill, 0)
+        gamma = self.scenario.gamma
+        if made > LONGEST_EXACT:
+            return made / float(self.acceptance.tokens_per_round(gamma))
+        return float(finite_output(self.acceptance, gamma, made).rounds)
+
+    def prompt_s(self, prompt_tokens: float) -> Callable[[float], float]:
+        """Seconds that one mean prompt takes from an engine, as a function of the batch."""
+        scenario = self.scenario
+        own, draft = scenario.target_prefill(), scenario.draft_prefill()
+        if prompt_tokens == 0:
+            return lambda batch: 0.0
+        drafting_s = float(draft.seconds(1, 0, 0, prompt_tokens)) if scenario.gamma else 0.0
+        if own is not None:
+            alone_s = float(own.seconds(1, 0, 0, prompt_tokens)) + drafting_s
+            return lambda batch: alone_s
+        cost, width = self.wide, scenario.verify_width
+
+        def added_s(batch: float) -> float:
+            with_prompt = cost.seconds(batch, width, self.context, prompt_tokens)
+            return float(with_prompt - cost.seconds(batch, width, self.context)) + drafting_s
+
+        return added_s
