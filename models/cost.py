@@ -1,28 +1,43 @@
-"""What one pass through a model costs: every cost model behind one interface.
+"""What one pass through a model costs: every cost model behind one interface, with its source."""
 
-A pass runs over `sequences` sequences with `tokens` decode positions (the sum of their widths),
-`context_tokens` cached positions (the sum of their contexts) and `prefill_tokens` prompt positions.
-The formulas take these totals and use only arithmetic that means the same for NumPy arrays and for
-scalars inside numba, so that `sim/kernel.py` compiles these very functions:
+from __future__ import annotations
 
-    for formula in cost.FORMULAS:
-        numba.extending.register_jitable(formula)
-    seconds = numba.njit(cache=True)(cost.seconds)
-    seconds(*some_cost.arrays(), sequences, tokens, context_tokens, prefill_tokens)
-
-No `exp` or `**`: NumPy and LLVM round those differently, and predict and simulate must agree to the
-last bit.
-"""
-
-# ruff: noqa: ARG001, PLR0917 (all formulas share one positional signature, which the kernel calls)
-
+import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-Amount = float | NDArray[np.floating[Any]]
+from specplan.models.cost_formulas import (
+    FORMULAS,
+    KINDS,
+    constant_seconds,
+    linear_seconds,
+    seconds,
+)
+from specplan.models.cost_table import OUTSIDE_RULES, checked_axis, checked_values
+from specplan.models.roofline import Efficiency, roofline_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from specplan.models.hardware import Gpu, Model
+
+__all__ = [
+    "FORMULAS",
+    "KINDS",
+    "PROVENANCES",
+    "Cost",
+    "constant",
+    "constant_seconds",
+    "linear",
+    "linear_seconds",
+    "roofline",
+    "seconds",
+    "table",
+]
+
 Arrays = tuple[
     int,
     NDArray[np.float64],
@@ -32,82 +47,7 @@ Arrays = tuple[
     NDArray[np.float64],
 ]
 
-CONSTANT, LINEAR = 0, 1
-KINDS = ("constant", "linear")
 PROVENANCES = ("measured", "fitted", "datasheet", "assumed", "analytical")
-
-
-def constant_seconds(
-    coefficients: NDArray[np.float64],
-    sequences: Amount,
-    tokens: Amount,
-    context_tokens: Amount,
-    prefill_tokens: Amount,
-) -> Amount:
-    """Price a pass at one fixed duration, `coefficients[0]` seconds, and at 0 without work.
-
-    >>> constant_seconds(np.array([0.1]), 1, 3, 500, 0)
-    np.float64(0.1)
-    """
-    priced: Amount = coefficients[0] * (tokens + prefill_tokens > 0)
-    return priced
-
-
-def linear_seconds(
-    coefficients: NDArray[np.float64],
-    sequences: Amount,
-    tokens: Amount,
-    context_tokens: Amount,
-    prefill_tokens: Amount,
-) -> Amount:
-    """Price a pass as base + per sequence + per position + per cached position; 0 without work.
-
-    Coefficients, in seconds: base, per sequence, per token, per context token. This is the form
-    published for Llama-3.1-8B on one H100 (SpecDecode-Bench, arXiv 2601.11580, predictor.py).
-
-    >>> round(linear_seconds(np.array([5.886e-3, 0.0, 2.101e-5, 3.926e-8]), 1, 4, 1000, 0), 9)
-    np.float64(0.0060093)
-    """
-    priced: Amount = (
-        coefficients[0]
-        + coefficients[1] * sequences
-        + coefficients[2] * (tokens + prefill_tokens)
-        + coefficients[3] * context_tokens
-    )
-    worked: Amount = priced * (tokens + prefill_tokens > 0)
-    return worked
-
-
-def seconds(
-    kind: int,
-    coefficients: NDArray[np.float64],
-    batch_axis: NDArray[np.float64],
-    width_axis: NDArray[np.float64],
-    context_axis: NDArray[np.float64],
-    values: NDArray[np.float64],
-    sequences: Amount,
-    tokens: Amount,
-    context_tokens: Amount,
-    prefill_tokens: Amount,
-) -> Amount:
-    """Price a pass under a lowered cost: max(formula, launch floor) + overhead; 0 without work.
-
-    The first six arguments are `Cost.arrays()`. The last two coefficients are the launch floor and
-    the overhead, in seconds; those before them are the formula's own.
-
-    >>> seconds(*constant(0.1).arrays(), 1, 1, 0, 0)
-    np.float64(0.1)
-    """
-    if kind == 0:
-        busy = constant_seconds(coefficients, sequences, tokens, context_tokens, prefill_tokens)
-    else:
-        busy = linear_seconds(coefficients, sequences, tokens, context_tokens, prefill_tokens)
-    whole: Amount = np.maximum(busy, coefficients[-2]) + coefficients[-1]
-    worked: Amount = whole * (tokens + prefill_tokens > 0)
-    return worked
-
-
-FORMULAS = (constant_seconds, linear_seconds)
 
 
 def _no_axis() -> NDArray[np.float64]:
@@ -177,7 +117,8 @@ class Cost:
         """Price a pass, in seconds; everything broadcasts.
 
         `batch` sequences of `width` positions with `context_tokens` cached positions *each*, and
-        `prefill_tokens` prompt positions in the whole pass.
+        `prefill_tokens` prompt positions in the whole pass. Outside a table this raises ValueError,
+        or warns where the table has a rule for it.
 
         >>> linear(0.006, per_token_s=21e-6).seconds(batch=[1, 32], width=4).round(6).tolist()
         [0.006084, 0.008688]
@@ -186,10 +127,33 @@ class Cost:
         tokens = sequences * np.asarray(width, dtype=np.float64)
         context = sequences * np.asarray(context_tokens, dtype=np.float64)
         prefill = np.asarray(prefill_tokens, dtype=np.float64)
-        priced = seconds(*self.arrays(), *np.broadcast_arrays(sequences, tokens, context, prefill))
-        return np.asarray(priced, dtype=np.float64)
+        totals = np.broadcast_arrays(sequences, tokens, context, prefill)
+        if self.kind == "table":
+            self._warn_or_refuse_outside(totals)
+        return np.asarray(seconds(*self.arrays(), *totals), dtype=np.float64)
 
-    def composed(self, launch_floor_s: float = 0.0, overhead_s: float = 0.0) -> "Cost":
+    def _warn_or_refuse_outside(self, totals: tuple[NDArray[np.float64], ...]) -> None:
+        kind, coefficients, *grid = self.arrays()
+        refusing = np.append(0.0, coefficients[1:])
+        outside = np.isnan(seconds(kind, refusing, *grid, *totals))
+        if not np.any(outside):
+            return
+        first = tuple(np.argwhere(outside)[0])
+        batch = max(float(totals[0][first]), 1.0)
+        width = float(totals[1][first] + totals[3][first]) / batch
+        rule = OUTSIDE_RULES[int(coefficients[0])]
+        context = f", context {totals[2][first] / batch:g}" if self.context_axis.size > 1 else ""
+        sentence = (
+            f"batch {batch:g}, width {width:g}{context} is outside the cost table: batch "
+            f"{self.batch_axis[0]:g} to {self.batch_axis[-1]:g}, width {self.width_axis[0]:g} to "
+            f"{self.width_axis[-1]:g}, context {self.context_axis[0]:g} to "
+            f"{self.context_axis[-1]:g}"
+        )
+        if rule == "refuse":
+            raise ValueError(f"{sentence} (measure there, or name a rule: outside: hold or extend)")
+        warnings.warn(f"{sentence}; rule {rule!r} is applied", stacklevel=3)
+
+    def composed(self, launch_floor_s: float = 0.0, overhead_s: float = 0.0) -> Cost:
         """Add a launch floor (the larger one holds) and an overhead (they add up) around this cost.
 
         >>> float(constant(0.002).composed(launch_floor_s=0.003, overhead_s=0.001).seconds(1, 1))
@@ -213,7 +177,7 @@ def constant(duration_s: float, provenance: str = "assumed", source: str = "") -
     return _checked("constant", (("duration_s", duration_s),), provenance, source)
 
 
-def linear(
+def linear(  # noqa: PLR0917 (the coefficients, in the order of the formula)
     base_s: float,
     per_sequence_s: float = 0.0,
     per_token_s: float = 0.0,
@@ -235,6 +199,68 @@ def linear(
         ("per_context_token_s", per_context_token_s),
     )
     return _checked("linear", named, provenance, source)
+
+
+def table(
+    batch: ArrayLike,
+    width: ArrayLike,
+    seconds: ArrayLike,
+    context_tokens: ArrayLike = (0.0,),
+    *,
+    pads_batch: bool = False,
+    outside: str = "refuse",
+    provenance: str = "measured",
+    source: str = "",
+) -> Cost:
+    """Make a cost from measured pass times `(batch, width)` or `(batch, width, context)`, seconds.
+
+    Interpolated linearly along each axis; with `pads_batch` a batch costs what the next measured
+    one does, as where an engine replays a captured graph. `outside` names what happens beyond the
+    table: `refuse`, `hold` the edge's value, `extend` the edge's slope. One context is for all.
+
+    Raises ValueError for axes out of order, holes, times not positive, and falling pass times.
+
+    >>> float(table([1, 8], [1, 5], [[0.010, 0.012], [0.014, 0.020]]).seconds(1, 3))
+    0.011
+    """
+    batches, widths = checked_axis("batch", batch), checked_axis("width", width)
+    contexts = checked_axis("context", context_tokens)
+    if outside not in OUTSIDE_RULES:
+        raise ValueError(f"rule {outside!r} does not exist (one of {', '.join(OUTSIDE_RULES)})")
+    times = checked_values(seconds, (batches.size, widths.size, contexts.size))
+    coefficients = np.array([OUTSIDE_RULES.index(outside), pads_batch, 0.0, np.nan])
+    return Cost(
+        "table",
+        coefficients,
+        batches,
+        widths,
+        contexts,
+        times,
+        provenance=provenance,
+        source=source,
+    )
+
+
+def roofline(
+    gpu: Gpu,
+    model: Model,
+    dtype: str | None = None,
+    kv_dtype: str | None = None,
+    *,
+    tensor_parallel: int = 1,
+    efficiency: Efficiency | None = None,
+) -> Cost:
+    """Make a cost from a GPU's datasheet and a model's architecture (`roofline_of`, its docstring).
+
+    `dtype` None keeps the types that the model's config says.
+
+    Raises ValueError for an unknown dtype or a tensor-parallel size that does not divide the heads.
+    """
+    stored = model if dtype is None else model.with_dtype(dtype)
+    stored = stored if kv_dtype is None else replace(stored, kv_dtype=kv_dtype)
+    shape = roofline_of(gpu, stored, tensor_parallel, efficiency or Efficiency())
+    source = f"{gpu.name} × {model.name}, TP {tensor_parallel}; {gpu.source}"
+    return Cost("roofline", shape.coefficients(), provenance="datasheet", source=source)
 
 
 def _checked(kind: str, named: tuple[tuple[str, float], ...], provenance: str, source: str) -> Cost:

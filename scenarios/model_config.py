@@ -1,9 +1,10 @@
-"""A Hugging Face `config.json` (and `hf_quant_config.json` beside it) to a `models.hardware.Model`."""
+"""A Hugging Face `config.json` (and `hf_quant_config.json` beside it) to a `hardware.Model`."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from specplan.models.hardware import Model
@@ -58,7 +59,7 @@ _HEADS_FUSED_BY_EAGLE3 = 3  # low, middle and high hidden states (EAGLE-3, arXiv
 
 
 class _Config:
-    """The text part of a config, read by names that vary; missing fields are collected, not raised."""
+    """The text part of a config, read by names that vary; what is missing is collected."""
 
     def __init__(self, whole: dict[str, Any], file: str) -> None:
         self.nested = isinstance(whole.get("text_config"), dict)
@@ -109,7 +110,7 @@ def read_model(path: Path) -> Model:
         _refuse_type(config, model_type)
     layers = tuple(Layer(*kinds, count) for kinds, count in Counter(_layers(config)).items())
     model = Model(
-        name=path.name.removesuffix("config.json").rstrip("_-.") or path.parent.name,
+        name=path.stem.removesuffix("config").rstrip("_-") or path.parent.name,
         hidden=config.count("hidden_size"),
         vocab=config.count("vocab_size"),
         layers=layers,
@@ -132,8 +133,6 @@ def mtp_head(config_path: Path) -> Model:
 
     Raises ScenarioError where the config announces none.
     """
-    from dataclasses import replace
-
     target = read_model(config_path)
     config = _Config(_read_json(config_path), str(config_path))
     modules = config.get("num_nextn_predict_layers", "mtp_num_hidden_layers", default=0)
@@ -252,7 +251,7 @@ def _mlp(config: _Config, index: int) -> Mlp:
     return Mlp(shared, experts, top_k, width)
 
 
-def _storage(config: _Config, path: Path) -> dict[str, str]:
+def _storage(config: _Config, path: Path) -> dict[str, Any]:
     """Say in which type each part of the model is stored, as arguments of Model."""
     named = str(config.get("dtype", "torch_dtype", default="bfloat16"))
     wide = _STORED.get(named)

@@ -1,25 +1,12 @@
-"""Costs against hand-computed values, and the compiled formulas against the NumPy ones."""
+"""Costs against hand-computed values."""
 
-from typing import Any
-
-import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numba.extending import register_jitable
 
-from specplan.models import cost
 from specplan.models.cost import Cost, constant, linear
-
-for formula in cost.FORMULAS:
-    register_jitable(formula)
-compiled_seconds: Any = numba.njit(cost.seconds)
 
 # SpecDecode-Bench predictor.py (arXiv 2601.11580), Llama-3.1-8B on one H100.
 SPECDECODE_BENCH = linear(5.886e-3, 0.0, 2.101e-5, 3.926e-8)
-
-totals = st.integers(0, 4096)
 
 
 def test_constant_costs_the_same_for_every_pass() -> None:
@@ -62,21 +49,6 @@ def test_broadcasts() -> None:
         4,
         3,
     )
-
-
-@settings(deadline=None)  # the first example compiles
-@given(totals, totals, totals, totals)
-def test_compiled_scalars_are_bit_identical(
-    sequences: int, tokens: int, context: int, prefill: int
-) -> None:
-    for priced in (
-        constant(0.1),
-        SPECDECODE_BENCH,
-        linear(1e-3, 1e-5, 1e-6, 1e-7).composed(2e-3, 1e-4),
-    ):
-        arguments = [float(x) for x in (sequences, tokens, context, prefill)]
-        array = cost.seconds(*priced.arrays(), *(np.array([x]) for x in arguments))
-        assert compiled_seconds(*priced.arrays(), *arguments) == np.asarray(array)[0]
 
 
 def test_refuses_what_cannot_be_a_duration() -> None:

@@ -1,0 +1,53 @@
+"""The bundled table of GPUs (`gpus.yaml`): datasheet numbers by name, each with its source."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from ruamel.yaml import YAML
+
+from specplan.models.hardware import Gpu
+from specplan.scenarios.errors import Fault, ScenarioError, nearest
+
+
+@cache
+def gpu_table() -> dict[str, Gpu]:
+    """Read all GPUs, by name."""
+    text = files("specplan.scenarios").joinpath("gpus.yaml").read_text(encoding="utf-8")
+    rows = YAML(typ="safe", pure=True).load(text)["gpus"]
+    return {name: _gpu(name, row) for name, row in rows.items()}
+
+
+def find_gpu(name: str) -> Gpu:
+    """Look up one GPU; case and the difference of `-`, `_` and space do not matter.
+
+    Raises ScenarioError for an unknown name, with the nearest known one and the list.
+
+    >>> find_gpu("H100-SXM").bandwidth
+    3350000000000.0
+    """
+    table = gpu_table()
+    wanted = name.lower().replace("_", "-").replace(" ", "-")
+    if wanted not in table:
+        close = nearest(wanted, table)
+        hint = f"did you mean {close!r}? " if close else ""
+        raise ScenarioError(
+            Fault(f"GPU {name!r} is not known", f"{hint}known: {', '.join(table)}", field="gpu")
+        )
+    return table[wanted]
+
+
+def _gpu(name: str, row: dict[str, float | str | dict[str, float]]) -> Gpu:
+    gib, gb = row.get("memory_gib"), row.get("memory_gb")
+    memory_bytes = float(str(gib)) * 2**30 if gib is not None else float(str(gb)) * 1e9
+    tflops = row["tflops"]
+    assert isinstance(tflops, dict)
+    return Gpu(
+        name=name,
+        memory_bytes=memory_bytes,
+        bandwidth=float(str(row["bandwidth"])) * 1e9,
+        flops={dtype: rate * 1e12 for dtype, rate in tflops.items()},
+        link_bandwidth=float(str(row["link"])) * 1e9,
+        source=str(row["source"]),
+    )
