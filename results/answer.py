@@ -1,0 +1,26 @@
+"""What every command hands back: one JSON object, one thing to print, notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The outcome of one command.
+
+    `json` is what `--json` prints on stdout; `text` is printed otherwise; `notes` go to stderr.
+    `exit_code` is 0, or 1 where the command asks a question and the answer is "no".
+
+    >>> Answer(json={"speedup": 1.25}, text="1.25x").exit_code
+    0
+    """
+
+    json: dict[str, Any]
+    text: RenderableType
+    notes: list[str] = field(default_factory=list)
+    exit_code: int = 0

@@ -1,0 +1,158 @@
+"""Why a simulation and the closed form differ: the parts of the gap, in milliseconds and words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from specplan.results import metrics
+from specplan.results.prediction import prediction_json
+from specplan.results.tables import columns, milliseconds, percent
+from specplan.scenarios.closed_form import operating_point, predict_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+    from specplan.models.speedup import Prediction
+    from specplan.scenarios.closed_form import OperatingPoint
+    from specplan.sim.records import Run
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The closed form beside a run: steps (name, seconds, why) that lead from one to the other."""
+
+    steps: tuple[tuple[str, float, str], ...]
+    sentences: tuple[str, ...]
+    json: dict[str, Any]
+
+    def table(self) -> Table:
+        """Lay the steps out, the first and the last as levels, those between as differences."""
+        last = len(self.steps) - 1
+        rows = [
+            (name, milliseconds(s) if i in {0, last} else _signed(s), why)
+            for i, (name, s, why) in enumerate(self.steps)
+        ]
+        table = columns(("time per output token", "", ""), rows)
+        table.columns[2].justify, table.columns[2].no_wrap = "left", False
+        return table
+
+
+def explain(run: Run, figures: Mapping[str, Any]) -> Gap:
+    """Split simulated mean TPOT − closed form into clipping, batch growth, prefill and a rest.
+
+    The closed form of one request alone with an endless output is R/τ. Clipping is the exact finite
+    recursion at the mean length against it; batch growth the same at the batch that requests saw
+    (Σ b² t / Σ b t); prefill the share of busy time that decoding sequences wait for prompts; the
+    rest is what none of these accounts for. Queueing delays the first token and is told apart.
+    """
+    point = operating_point(run.scenario)
+    alone = replace(point, batch=1.0)
+    seen = replace(point, batch=mean_batch(run))
+    base, batched = predict_at(run.scenario, alone), predict_at(run.scenario, seen)
+    planned = predict_at(run.scenario, point)
+    start, finite, grown = (
+        float(base.tpot_s),
+        _finite_tpot_s(run, base),
+        _finite_tpot_s(run, batched),
+    )
+    prefill = prefill_share(run)
+    waits = grown * prefill / (1 - prefill) if prefill < 1 else 0.0
+    mean = figures["mean_tpot_ms"]
+    steps = [
+        ("closed form, alone", start, f"R/τ = {milliseconds(float(base.round_s))} / "
+         f"{float(base.tokens_per_round):.4g} tokens"),
+        ("clipping", finite - start, "last rounds draft less; the first chunk is in TTFT"),
+        ("batch growth", grown - finite, f"requests see a batch of {seen.batch:.3g}"),
+        ("prefill", waits, f"{percent(prefill)} of busy time goes to prompts"),
+    ]  # fmt: skip
+    if mean is not None:
+        rest = mean / 1e3 - sum(step[1] for step in steps)
+        steps += [
+            ("rest", rest, "lengths, context and batch vary around their means"),
+            ("simulated", mean / 1e3, _interval_words(figures)),
+        ]
+    return Gap(
+        tuple(steps),
+        tuple(_sentences(run, figures, planned, point)),
+        {
+            **{name.replace(", ", "_").replace(" ", "_") + "_s": s for name, s, _ in steps},
+            "batch_seen": seen.batch,
+            "planned_batch": point.batch,
+            "planned_tpot_s": float(planned.tpot_s),
+            "prediction": prediction_json(planned),
+        },
+    )
+
+
+def mean_batch(run: Run) -> float:
+    """Batch as a running request sees it: Σ b² t / Σ b t over the time t at each size b, or 1."""
+    sizes = np.arange(len(run.batch_time_s), dtype=np.float64)
+    weight = float(sizes @ run.batch_time_s)
+    return max(1.0, float(sizes**2 @ run.batch_time_s) / weight) if weight > 0 else 1.0
+
+
+def prefill_share(run: Run) -> float:
+    """Share of the replicas' busy time that goes to prompts."""
+    replicas = [phases for gpu, phases in run.phases.items() if gpu.startswith("replica")]
+    busy = sum(s for phases in replicas for phase, s in phases.items() if phase != "idle")
+    return sum(phases.get("prefill", 0.0) for phases in replicas) / busy if busy > 0 else 0.0
+
+
+def _finite_tpot_s(run: Run, prediction: Prediction) -> float:
+    """TPOT of the exact finite output: what is left after the first chunk, per further token."""
+    generation, rounds = float(prediction.generation_s), float(prediction.rounds)
+    if not isfinite(generation) or rounds <= 0:
+        return float(prediction.tpot_s)
+    tokens = float(prediction.baseline_generation_s) / float(prediction.baseline_tpot_s)
+    with_prompt = bool(np.any(run.requests["prompt_tokens"] > 0))
+    first_s = 0.0 if with_prompt else float(prediction.round_s)
+    # With prompts, the prefill pass made the first token and `tokens` counts the n − 1 others.
+    others = tokens if with_prompt else tokens - 1
+    return (generation - first_s) / others if others > 0 else float(prediction.tpot_s)
+
+
+def _sentences(
+    run: Run, figures: Mapping[str, Any], planned: Prediction, point: OperatingPoint
+) -> list[str]:
+    says = [_agreement(figures, planned, point)]
+    rows = metrics.latencies(run)
+    wait, whole = float(np.mean(rows["queue_s"])), float(np.mean(rows["e2el_s"]))
+    if figures["saturated"]:
+        says.append(
+            "Queueing: the load is above what the replicas can serve; no closed form holds."
+        )
+    elif len(rows["queue_s"]) and wait > 1e-3 * whole:
+        says.append(
+            f"Queueing: a request waits {milliseconds(wait)} for admission, {percent(wait / whole)} of "
+            "its time in the system; the closed form has no queue."
+        )
+    if figures["preemptions"]:
+        says.append(f"Memory: {figures['preemptions']:,} preemptions made requests start again.")
+    return says + [f"Closed form: {note}" for note in point.notes]
+
+
+def _agreement(figures: Mapping[str, Any], planned: Prediction, point: OperatingPoint) -> str:
+    mean, ends = figures["mean_tpot_ms"], figures["mean_tpot_ms_ci95"]
+    predicted = 1e3 * float(planned.tpot_s)
+    if mean is None:
+        return "There is no steady-state TPOT to hold against the closed form."
+    says = f"`predict` gives {predicted:.4g} ms (batch {point.batch:.3g}); simulated {mean:.4g} ms"
+    if ends and ends[0] <= predicted <= ends[1]:
+        return f"{says}: they agree within the interval."
+    return f"{says}, {100 * (mean / predicted - 1):+.1f} %."
+
+
+def _interval_words(figures: Mapping[str, Any]) -> str:
+    ends = figures["mean_tpot_ms_ci95"]
+    return f"mean TPOT, 95 % interval {ends[0]:.4g} … {ends[1]:.4g} ms" if ends else "mean TPOT"
+
+
+def _signed(seconds: float) -> str:
+    text = milliseconds(abs(seconds))
+    return ("−" if seconds < 0 else "+") + text

@@ -1,0 +1,210 @@
+"""`specplan predict`: the closed form as one JSON object and as an answer in words."""
+
+from __future__ import annotations
+
+import dataclasses
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from specplan.results import store
+from specplan.results.answer import Answer
+from specplan.results.tables import bars, facts, heading, milliseconds, number, percent, times
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from specplan.models.speedup import Prediction
+    from specplan.scenarios.schema import Scenario
+
+SAME = 5e-4  # speedups closer to 1 than this are called "as fast as"
+
+
+def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> Answer:
+    """Compute the closed form of `scenario`; `output` gets `prediction.json` and the scenario."""
+    from specplan.scenarios.closed_form import predict
+
+    if output is not None:
+        store.check_folder(output, force=force)
+    prediction = predict(scenario)
+    value = {
+        "scenario_name": scenario.name,
+        **prediction_json(prediction),
+        "verdict": verdict(prediction),
+        "evidence": evidence(scenario),
+    }
+    notes = []
+    if output is not None:
+        from specplan.scenarios.load import to_yaml
+
+        with store.new_folder(output, force=force) as folder:
+            (folder / "scenario.yaml").write_text(to_yaml(scenario), encoding="utf-8")
+            store.write_json(folder / store.MARK, value)
+        notes.append(f"written to {output}")
+    return Answer(value, _text(scenario, prediction), notes)
+
+
+def prediction_json(prediction: Prediction) -> dict[str, Any]:
+    """Give the fields of a prediction as plain numbers, None where one does not exist.
+
+    The keys are those of MODEL.md § 5, times in seconds.
+    """
+    plain = {f.name: getattr(prediction, f.name).item() for f in dataclasses.fields(prediction)}
+    return {k: v if isinstance(v, int) or isfinite(v) else None for k, v in plain.items()}
+
+
+def verdict(prediction: Prediction) -> str:
+    """Say in a few words whether speculation pays."""
+    speedup = float(prediction.speedup)
+    if int(prediction.gamma) == 0:
+        return "plain decoding: nothing is proposed"
+    if abs(speedup - 1) < SAME:
+        return f"as fast as plain decoding, {times(speedup)}"
+    return f"{'faster' if speedup > 1 else 'slower'} than plain decoding, {times(speedup)}"
+
+
+def reason(prediction: Prediction) -> str:
+    """Explain the verdict by what decides it: the round's cost against its tokens."""
+    ratio, tokens = float(prediction.round_cost_ratio), float(prediction.tokens_per_round)
+    says = (
+        f"a round costs R/T = {ratio:.4g} plain steps (the implied round cost) and yields "
+        f"{tokens:.4g} tokens"
+    )
+    if abs(float(prediction.speedup) - 1) < SAME:
+        return f"{says}: both are equal."
+    if prediction.speedup > 1:
+        return f"{says}: more than it costs."
+    possible = 1 + float(prediction.drafted_per_round)
+    if ratio > possible:
+        return f"{says}; even a perfect draft yields only {possible:.4g}: no acceptance can pay."
+    return f"{says}: fewer than it costs."
+
+
+def evidence(scenario: Scenario) -> dict[str, str]:
+    """Say for each cost where its numbers are from: measured, fitted, datasheet or assumed."""
+    costs = {"target.round": scenario.target_round(), "target.step": scenario.target_step()}
+    if scenario.gamma:
+        costs["draft.step"] = scenario.draft_step()
+    return {
+        field: f"{cost.provenance} ({cost.source})" if cost.source else cost.provenance
+        for field, cost in costs.items()
+    }
+
+
+def now(scenario: Scenario, p: Prediction) -> tuple[float, float]:
+    """Give what a break-even is compared with: the equivalent iid α, and the draft step in s."""
+    from specplan.models.acceptance import alpha_from_tokens_per_round
+
+    alpha = alpha_from_tokens_per_round(float(p.tokens_per_round), int(p.gamma))
+    return float(alpha), float(scenario.draft_step().seconds(1, 1))
+
+
+def _text(scenario: Scenario, p: Prediction) -> Group:
+    title = Text.assemble((scenario.name, "bold"), ": ", (verdict(p), "bold"))
+    parts: list[RenderableType] = [title, Text(), facts(_decision(scenario, p))]
+    if int(p.gamma):
+        parts += [heading(f"Where a token's {milliseconds(float(p.tpot_s))} go"), _waterfall(p)]
+    parts += [Text(), facts(_separate_claims(p))]
+    if isfinite(float(p.generation_s)):
+        parts += [Text(), facts(_finite(p))]
+    sources = "; ".join(f"{field} {says}" for field, says in evidence(scenario).items())
+    parts += [Text(), facts([("Costs are", sources)])]
+    return Group(*parts)
+
+
+def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
+    gamma = int(p.gamma)
+    plain = milliseconds(float(p.baseline_tpot_s))
+    rows = [
+        (
+            "Time per token",
+            f"{milliseconds(float(p.tpot_s))} against {plain} plain: {times(float(p.speedup))}",
+        )
+    ]
+    if gamma == 0:
+        return [*rows, ("Best γ for these costs", _best(p))]
+    sentence = reason(p)
+    rows += [
+        ("Why", sentence[0].upper() + sentence[1:]),
+        (
+            "Round",
+            f"{milliseconds(float(p.round_s))} for {number(float(p.tokens_per_round))} of at most "
+            f"{gamma + 1} tokens (γ = {gamma}, standard deviation "
+            f"{float(p.tokens_per_round_variance) ** 0.5:.3g})",
+        ),
+        ("Break-even", _break_even(p, *now(scenario, p))),
+        ("Best γ for these costs", _best(p)),
+        (
+            "Ceilings",
+            f"perfect draft {times(float(p.speedup_perfect_draft))}, "
+            f"free draft {times(float(p.speedup_free_draft))}",
+        ),
+    ]
+    return rows
+
+
+def _break_even(p: Prediction, alpha_now: float, draft_now_s: float) -> str:
+    alpha, draft_s = float(p.break_even_alpha), float(p.break_even_draft_step_s)
+    needed = (
+        f"α {alpha:.4g} (now {alpha_now:.4g})"
+        if isfinite(alpha)
+        else "no α (a perfect draft is too slow, too)"
+    )
+    if isfinite(draft_s):
+        present = milliseconds(draft_now_s)
+        return f"{needed}, or a draft step of {milliseconds(draft_s)} (now {present})"
+    if float(p.draft_s_per_token) == 0:
+        return f"{needed}; the draft costs nothing already"
+    return f"{needed}, and no draft step (a free draft is too slow, too)"
+
+
+def _best(p: Prediction) -> str:
+    best = int(p.best_gamma)
+    if best == 0:
+        return "γ = 0: no speculation, plain decoding is fastest"
+    here = " (as set)" if best == int(p.gamma) else ""
+    return f"γ = {best}{here}: {times(float(p.best_gamma_speedup))}"
+
+
+def _waterfall(p: Prediction) -> RenderableType:
+    total = float(p.tpot_s)
+    rows = [
+        (name, value, milliseconds(value), f"{100 * value / total:.0f} %")
+        for name, value in (
+            ("draft, kept", float(p.draft_s_per_token - p.wasted_draft_s_per_token)),
+            ("draft, thrown away", float(p.wasted_draft_s_per_token)),
+            ("verify", float(p.verify_s_per_token)),
+            ("overhead", float(p.overhead_s_per_token)),
+            ("plain decoding", float(p.baseline_tpot_s)),
+        )
+    ]
+    return bars(rows)
+
+
+def _separate_claims(p: Prediction) -> list[tuple[str, str]]:
+    reads = float(p.target_reads_per_token)
+    return [
+        (
+            "Arithmetic",
+            f"operations factor {number(float(p.operations_factor))} (operations per token against "
+            "plain decoding)",
+        ),
+        (
+            "Memory traffic",
+            f"{number(reads)} reads of the target's weights per token (plain: 1; "
+            f"{percent(1 - reads)} fewer)",
+        ),
+    ]
+
+
+def _finite(p: Prediction) -> list[tuple[str, str]]:
+    generation, plain = float(p.generation_s), float(p.baseline_generation_s)
+    return [
+        (
+            "A whole answer",
+            f"{generation:.5g} s in {float(p.rounds):.5g} rounds and {float(p.draft_steps):.5g} "
+            f"draft steps; plain {plain:.5g} s: {times(plain / generation)}",
+        )
+    ]

@@ -1,0 +1,161 @@
+"""Result folders: complete under their name or not there at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specplan.scenarios.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+MARK = "summary.json"  # a folder that holds this file was written by specplan
+
+
+def check_folder(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that cannot be written, before any work is done for it.
+
+    Raises ScenarioError when `folder` exists and `force` is not given, when it exists and was not
+    written by specplan (then even `force` leaves it alone), or when its parent cannot be written.
+    """
+    if folder.exists() or folder.is_symlink():
+        if not force:
+            raise _refused(folder, "exists already", "another folder, or --force to replace it")
+        if not (folder / MARK).is_file():
+            raise _refused(
+                folder,
+                f"exists and is not a result folder (it has no {MARK}), so --force leaves it alone",
+                "another folder",
+            )
+    parent = _existing_ancestor(folder.absolute().parent)
+    if not parent.is_dir():
+        raise _refused(
+            folder, f"cannot be made: {parent} is not a folder", "a path inside a folder"
+        )
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise _refused(folder, f"no permission to write in {parent}", "a folder you may write to")
+
+
+@contextmanager
+def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
+    """Give a temporary sibling to write into; it takes its final name only when all went well.
+
+    A crash, an error or Ctrl-C inside the block leaves nothing under `folder`, and an old folder
+    that `force` replaces stays whole until the new one is complete. Raises ScenarioError as
+    `check_folder`.
+    """
+    check_folder(folder, force=force)
+    folder = folder.absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise _refused(
+            folder, f"cannot be made: {error.strerror}", "a folder you may write to"
+        ) from error
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        _take_name(temporary, folder, force=force)
+    except OSError as error:
+        raise _refused(folder, f"cannot be written: {error.strerror or error}", "") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write one JSON object, strict (NaN and infinities become null)."""
+    path.write_text(dumps(value) + "\n", encoding="utf-8")
+
+
+def dumps(value: Mapping[str, Any]) -> str:
+    """Strict, readable JSON: no NaN, NumPy numbers as numbers.
+
+    >>> print(dumps({"a": float("nan"), "b": 1.25}))
+    {
+      "a": null,
+      "b": 1.25
+    }
+    """
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write equally long columns as one Parquet file, zstd-compressed."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({k: pa.array(v) for k, v in columns.items()}), path, compression="zstd")
+
+
+def read_table(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the columns of a Parquet file that `write_table` wrote."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Read `summary.json` of a result folder; ScenarioError when there is none."""
+    path = folder / MARK
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise _refused(
+            folder, f"is not a result folder: it has no {MARK}", "a folder written by -o"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise _refused(path, f"cannot be read: {error}", "a file written by specplan") from error
+    if not isinstance(value, dict):
+        raise _refused(path, "holds no JSON object", "a file written by specplan")
+    return value
+
+
+def _take_name(temporary: Path, folder: Path, *, force: bool) -> None:
+    if not force or not folder.exists():
+        if folder.exists():  # somebody else finished first; never replace their result
+            raise _refused(folder, "appeared while this run was going on", "another folder")
+        temporary.rename(folder)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+    folder.rename(old / folder.name)
+    temporary.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _refused(path: Path, wrong: str, right: str) -> ScenarioError:
+    return ScenarioError(Fault(wrong, right, file=str(path)))
+
+
+def _existing_ancestor(path: Path) -> Path:
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,120 @@
+"""Terminal building blocks: facts, tables and bars; 80 columns, plain when piped."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LABEL_WIDTH = 22
+BAR_WIDTH = 30
+# One colour a phase, the same in the terminal and in the figures (results/palette.py).
+PHASE_STYLES = {
+    "draft": "color(172)",
+    "verify": "color(25)",
+    "overhead": "color(102)",
+    "prefill": "color(36)",
+    "idle": "color(250)",
+}
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Write a duration in ms with the digits that matter.
+
+    >>> milliseconds(0.08), milliseconds(0.8 / 7), milliseconds(None)
+    ('80 ms', '114.29 ms', 'none')
+    """
+    if seconds is None or not isfinite(seconds):
+        return "none"
+    value = seconds * 1e3
+    digits = 2 if value >= 1 else 4
+    return f"{value:,.{digits}f}".rstrip("0").rstrip(".") + " ms"
+
+
+def times(factor: float | None) -> str:
+    """Write a speedup.
+
+    >>> times(1.25), times(0.875)
+    ('1.25x', '0.875x')
+    """
+    return "none" if factor is None or not isfinite(factor) else f"{factor:.4g}x"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number with thousands separators and `digits` significant digits.
+
+    >>> number(1234567.0), number(0.123456), number(None)
+    ('1,234,567', '0.1235', 'none')
+    """
+    if value is None or not isfinite(value):
+        return "none"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def percent(share: float | None) -> str:
+    """Write a share as a percentage.
+
+    >>> percent(0.4567)
+    '45.7 %'
+    """
+    return "none" if share is None or not isfinite(share) else f"{100 * share:.1f} %"
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Table:
+    """Lay out labels and sentences in two columns; the sentences fold under themselves."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(min_width=LABEL_WIDTH, no_wrap=True, style="bold")
+    grid.add_column(ratio=1)
+    for label, text in rows:
+        grid.add_row(Text(label), Text(text))
+    return grid
+
+
+def bar(value: float, largest: float, width: int = BAR_WIDTH) -> str:
+    """Draw a horizontal bar of `width` cells for `largest`, to an eighth of a cell.
+
+    >>> bar(1.0, 2.0, 4), bar(0.0, 2.0, 4), bar(0.25, 2.0, 4)
+    ('██', '', '▌')
+    """
+    if largest <= 0 or value <= 0 or not isfinite(value / largest):
+        return ""
+    eighths = round(8 * width * min(value / largest, 1.0))
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def bars(rows: Sequence[tuple[str, float, str, str]]) -> Table:
+    """Draw one bar a row: (name, value, two texts about it); names of phases take their colour."""
+    top = max((value for _, value, _, _ in rows), default=0.0)
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(min_width=LABEL_WIDTH - 2, no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True, min_width=9)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(no_wrap=True)
+    for name, value, text, share in rows:
+        style = PHASE_STYLES.get(name.split()[0], "")
+        drawn = Text(bar(value, top), style=style)
+        grid.add_row(Text("  " + name), Text(text), Text(share), drawn)
+    return grid
+
+
+def heading(text: str) -> Text:
+    """Set a line apart as the heading of what follows."""
+    return Text("\n" + text, style="bold")
+
+
+def columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Lay out a plain table: the first column to the left, numbers to the right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for index, name in enumerate(header):
+        table.add_column(Text(name), justify="left" if index == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*[Text(cell) for cell in row])
+    return table
