@@ -1,0 +1,244 @@
+"""`specplan acceptance convert`: any acceptance figure in, all others out, each reading named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from specplan.models.quantities import quantities
+from specplan.models.readings import Reading, interpret
+from specplan.models.statements import LENGTHS, LISTS, SHARES
+from specplan.results.answer import Answer
+from specplan.scenarios.acceptance_figures import Stated, read_stated
+from specplan.scenarios.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+RANDOM_TEXT_FACTOR = 1.23
+"""SPEED-Bench: random-token prompts overestimate speculative throughput by about 23 %."""
+
+RANDOM_DATASETS = ("random", "synthetic", "random_ids", "sonnet")
+
+_SETTLES = {
+    "length": "whether it counts the bonus token: accepted/drafted, counts or a per-position list"
+    " of the same run settles it, and so does --engine",
+    "rate": "what was divided by what: counts (accepted, drafted, drafts), or the acceptance"
+    " length of the same run with gamma, settles it, and so does --engine",
+    "positions": "whether each rate is given that the one before was accepted: the acceptance"
+    " length of the same run settles it, and so does --engine",
+}
+
+
+def convert_answer(texts: Mapping[str, str]) -> Answer:
+    """Turn stated figures (`acceptance_figures.NAMES` → text) into every quantity of MODEL.md §2.
+
+    With one reading left the object holds its quantities; with several, `ambiguous` is true and
+    `readings` lists the quantities under each, the usual one first, with what would settle it.
+    Raises ScenarioError for contradictions (both numbers shown) and for impossible figures.
+
+    >>> convert_answer({"conditional": ".85,.78,.72,.65"}).json["acceptance_length"]
+    3.300644
+    """
+    stated = read_stated(texts)
+    _refuse_speedup_alone(stated)
+    try:
+        readings = interpret(stated.evidence)
+    except ValueError as error:
+        raise ScenarioError(Fault(str(error.args[0]))) from error
+    rows = [_row(reading, stated) for reading in readings]
+    if len(rows) == 1:
+        json: dict[str, Any] = {"ambiguous": False, **rows[0]}
+    else:
+        json = {
+            "ambiguous": True,
+            "usual_reading": rows[0]["reading"],
+            "settle_with": _settle(readings),
+            "readings": rows,
+        }
+    return Answer(json, _text(rows), _notes(rows, json))
+
+
+def _refuse_speedup_alone(stated: Stated) -> None:
+    evidence = stated.evidence
+    nothing = not (evidence.figures or evidence.lists or evidence.histogram or evidence.counts)
+    if stated.speedup is not None and nothing:
+        wrong = f"{stated.speedup:g} alone says nothing about acceptance: it contains the costs too"
+        right = (
+            "state round_cost (R/T, a round in plain steps) as well: tokens per round = speedup ×"
+            " round_cost; (speedup − 1)/gamma is not an acceptance"
+        )
+        raise ScenarioError(Fault(wrong, right, field="speedup"))
+
+
+def _row(reading: Reading, stated: Stated) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "reading": dict(reading.chosen),
+        **quantities(reading),
+        "disagreement": reading.disagreement,
+        "acceptance_block": _block(reading),
+    }
+    tau = row["tokens_per_round"]
+    if tau is not None:
+        row |= _clock_figures(tau, stated)
+    warnings = [*stated.warnings, *reading.warnings, *_own_warnings(reading, row, stated)]
+    row["missing"] = _missing(row)
+    row["warnings"] = [{"code": code, "text": text} for code, text in warnings]
+    return row
+
+
+def _clock_figures(tau: float, stated: Stated) -> dict[str, float]:
+    """Combine τ with a clock: round cost R/T = τ/speedup, round time = τ/(tokens/s)."""
+    found = {}
+    if stated.speedup is not None and stated.round_cost is None:
+        found["implied_round_cost_ratio"] = tau / stated.speedup
+    if stated.round_cost is not None and stated.speedup is None:
+        found["speedup"] = tau / stated.round_cost
+    if stated.tokens_per_s is not None:
+        found["round_s"] = tau / stated.tokens_per_s
+    return found
+
+
+def _block(reading: Reading) -> dict[str, Any] | None:
+    """Return the `speculation.acceptance` block of a scenario that says the same."""
+    if reading.acceptance_length is None or reading.unconditional is None:
+        return None
+    if reading.positions_from == "stated":
+        return {"unconditional": [float(value) for value in reading.unconditional]}
+    if reading.statements[0].reading == "alpha":
+        return {"alpha": reading.statements[0].figures[0].value}
+    return {"acceptance_length": reading.acceptance_length, "at_gamma": reading.gamma}
+
+
+def _own_warnings(
+    reading: Reading, row: Mapping[str, Any], stated: Stated
+) -> list[tuple[str, str]]:
+    found = []
+    if reading.disagreement > 1e-9:
+        found.append(
+            (
+                "figures_disagree",
+                f"the figures disagree by {reading.disagreement:.1%} in tokens per round, beyond their"
+                f" printed digits; {reading.statements[0]} is the one converted",
+            )
+        )
+    if reading.acceptance_length == 1 and reading.gamma:
+        found.append(
+            (
+                "nothing_accepted",
+                "no draft token is ever accepted: speculation only costs time; 0 at every position is"
+                " usually a setup error (wrong draft, tokenizer or template)",
+            )
+        )
+    if stated.dataset is not None and stated.dataset.lower() in RANDOM_DATASETS:
+        derated = max(1.0, (row["tokens_per_round"] or 1.0) / RANDOM_TEXT_FACTOR)
+        found.append(
+            (
+                "synthetic_acceptance",
+                f"acceptance on {stated.dataset} text overstates real text (by about 23 % in"
+                f" SPEED-Bench): plan with {derated:.3g} … {row['tokens_per_round'] or 1.0:.3g} tokens"
+                " per round",
+            )
+        )
+    return found
+
+
+def _missing(row: Mapping[str, Any]) -> list[str]:
+    missing = []
+    if row["acceptance_length"] is None:
+        missing.append("gamma, or drafts (rounds that drafted): tokens per round needs one of them")
+    elif row["gamma"] is None:
+        missing.append("gamma: acceptance rate, alpha and per-position rates need it")
+    if not {"speedup", "implied_round_cost_ratio"} & row.keys():
+        missing.append("baseline: a speedup needs the times of a plain step and of a round")
+    return missing
+
+
+def _settle(readings: tuple[Reading, ...]) -> list[str]:
+    open_names = [
+        name
+        for name in readings[0].chosen
+        if len({reading.chosen[name] for reading in readings}) > 1
+    ]
+    return [f"{name}: {_SETTLES[name]}" for name in open_names if name in _SETTLES]
+
+
+def _notes(rows: list[dict[str, Any]], json: Mapping[str, Any]) -> list[str]:
+    notes = [
+        warning["text"]
+        for warning in {w["code"]: w for row in rows for w in row["warnings"]}.values()
+    ]
+    if json["ambiguous"]:
+        notes += [f"more than one reading fits. {line}" for line in json["settle_with"]]
+    return notes
+
+
+_SHOWN = (
+    ("τ (with bonus)", "acceptance_length"),
+    ("S (no bonus; TensorRT-LLM)", "accepted_per_round"),
+    ("accepted/drafted", "acceptance_rate"),
+    ("iid alpha of the same τ", "alpha"),
+    ("conditional a_i", "conditional"),
+    ("unconditional A_i", "unconditional"),
+    ("variance of tokens per round", "tokens_per_round_variance"),
+    ("τ/(γ+1) (old SGLang rate)", "efficiency"),
+    ("share of output drafted", "share_of_output"),
+    ("drafted per round", "drafted_per_round"),
+    ("share of rounds that draft", "draft_probability"),
+    ("tokens per round, all rounds", "tokens_per_round"),
+    ("implied round cost R/T", "implied_round_cost_ratio"),
+    ("speedup", "speedup"),
+    ("round time (s)", "round_s"),
+)
+
+_SAME_AS = {"drafted_per_round": "gamma", "tokens_per_round": "acceptance_length"}
+
+
+def _text(rows: list[dict[str, Any]]) -> RenderableType:
+    table = Table(title=_title(rows), title_justify="left")
+    table.add_column("quantity", no_wrap=True)
+    for row in rows:
+        table.add_column(_heading(row["reading"]), justify="right")
+    for label, key in _SHOWN:
+        if any(_says_more(row, key) for row in rows):
+            table.add_row(label, *(_cell(row.get(key)) for row in rows))
+    meanings = {**LENGTHS, **SHARES, **LISTS}
+    read = {chosen for row in rows for chosen in row["reading"].values()}
+    lines = [f"{name}: {meanings[name]}" for name in meanings if name in read]
+    if any(row["positions_from"] == "iid" for row in rows):
+        lines.append("per-position rates assume one iid alpha; measured ones rarely are")
+    return Group(table, Text("\n".join(lines)))
+
+
+def _says_more(row: Mapping[str, Any], key: str) -> bool:
+    """Whether a row of the table would repeat another, or say that nothing special happens."""
+    value = row.get(key)
+    usual = row["gamma"] is not None and key == "draft_probability" and value == 1
+    return value is not None and not usual and value != row.get(_SAME_AS.get(key, ""))
+
+
+def _title(rows: list[dict[str, Any]]) -> str:
+    gammas = {row["gamma"] for row in rows}
+    at = f" at γ = {gammas.pop()}" if len(gammas) == 1 and None not in gammas else ""
+    return f"acceptance{at}" + ("" if len(rows) == 1 else f": {len(rows)} readings fit")
+
+
+def _heading(reading: Mapping[str, str]) -> str:
+    return "\n".join(
+        name if name in {chosen, "counts"} else f"{name} =\n{chosen}"
+        for name, chosen in reading.items()
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, list):
+        shown = ["–" if item is None else f"{item:.3f}" for item in value[:8]]
+        return " ".join(shown) + (" …" if len(value) > 8 else "")
+    return f"{value:.4g}"

@@ -1,0 +1,225 @@
+"""From `name=text` pairs to `models.evidence.Evidence`: the input side of `acceptance convert`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specplan.models.counts import Counts, Warned
+from specplan.models.evidence import Evidence
+from specplan.models.statements import LENGTHS, LISTS, SHARES, Figure
+from specplan.scenarios.errors import Fault, ScenarioError, nearest
+from specplan.scenarios.shares import (
+    read_counts,
+    read_number,
+    read_share,
+    read_shares,
+    read_whole,
+)
+from specplan.scenarios.units import UnitError, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHARE_NAMES = (*SHARES, "rate")
+LENGTH_NAMES = (*LENGTHS, "length")
+LIST_NAMES = (*LISTS, "positions")
+COUNT_NAMES = ("accepted", "drafted", "drafts", "emitted", "requests")
+COUNT_LISTS = ("histogram", "accepted_per_position", "drafted_per_position")
+SWEEPS = ("lengths_by_gamma", "rates_by_gamma")
+TIMES = ("itl", "tpot", "speedup", "round_cost", "tokens_per_s")
+PLAIN = ("gamma", "block_size", "engine", "fill", "dataset")
+
+NAMES: tuple[str, ...] = (
+    *PLAIN, *LENGTH_NAMES, *SHARE_NAMES, *LIST_NAMES, *COUNT_NAMES, *COUNT_LISTS, *SWEEPS, *TIMES,
+)  # fmt: skip
+"""Every name that can be stated, in the order in which help shows them."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Evidence, what its text needed to be warned about, and the figures that are no acceptance.
+
+    speedup over plain decoding, round_cost = R/T, tokens_per_s of one stream; None if not stated.
+    """
+
+    evidence: Evidence
+    warnings: tuple[Warned, ...] = ()
+    speedup: float | None = None
+    round_cost: float | None = None
+    tokens_per_s: float | None = None
+    dataset: str | None = None
+
+
+def read_stated(texts: Mapping[str, str]) -> Stated:
+    """Read what somebody states; raises ScenarioError with every fault found.
+
+    >>> read_stated({"length": "3.72", "gamma": "3"}).evidence.figures
+    {'length': Figure(value=3.72, rounding=0.005)}
+    """
+    unknown = [name for name in texts if name not in NAMES]
+    if unknown:
+        raise ScenarioError([Fault("is no acceptance figure", _hint(n), field=n) for n in unknown])
+    gamma = _gamma(texts)
+    warnings: list[Warned] = []
+    figures: dict[str, Figure] = {}
+    for name in texts:
+        if name in LENGTH_NAMES:
+            figures[name] = read_number(texts[name], name)
+        elif name in SHARE_NAMES:
+            figures[name], found = read_share(texts[name], name)
+            warnings += found
+    times = {name: _positive(texts[name], name) for name in TIMES[2:] if name in texts}
+    figures |= _from_times(texts, times)
+    lists = {name: _shares(texts[name], name, warnings) for name in LIST_NAMES if name in texts}
+    lists |= _from_counts_per_position(texts)
+    lists |= _from_sweeps(texts, warnings)
+    counts = {name: _count(texts[name], name) for name in COUNT_NAMES if name in texts}
+    try:
+        evidence = Evidence(
+            gamma=gamma,
+            figures=figures,
+            lists=lists,
+            histogram=read_counts(texts["histogram"], "histogram")
+            if "histogram" in texts
+            else None,
+            counts=Counts(**counts),
+            engine=texts.get("engine"),
+            fill=texts.get("fill"),
+        )
+    except ValueError as error:
+        raise ScenarioError(Fault(str(error), field="counts")) from error
+    return Stated(evidence, tuple(warnings), **times, dataset=texts.get("dataset"))
+
+
+def _hint(name: str) -> str:
+    close = nearest(name, NAMES)
+    return f"did you mean {close}?" if close else ", ".join(NAMES)
+
+
+def _gamma(texts: Mapping[str, str]) -> int | None:
+    gamma = read_whole(texts["gamma"], "gamma") if "gamma" in texts else None
+    if "block_size" not in texts:
+        return gamma
+    block = read_whole(texts["block_size"], "block_size")
+    if block < 1 or (gamma is not None and gamma != block - 1):
+        wrong = f"{block} is the verify width and means gamma {block - 1}"
+        right = "at least 1" if gamma is None else f"gamma {gamma} is stated too: drop one"
+        raise ScenarioError(Fault(wrong, right, field="block_size"))
+    return block - 1
+
+
+def _positive(text: str, name: str) -> float:
+    value = read_number(text, name).value
+    if value <= 0:
+        raise ScenarioError(Fault(f"{text} is not above 0", "a positive number", field=name))
+    return value
+
+
+def _count(text: str, name: str) -> float:
+    """Read a count, with the thousands separators of logs (1,500)."""
+    return float(read_whole(re.sub(r"(?<=[0-9]),(?=[0-9]{3})", "", text), name))
+
+
+def _shares(text: str, name: str, warnings: list[Warned]) -> tuple[Figure, ...]:
+    figures, found = read_shares(text, name)
+    warnings += found
+    return figures
+
+
+def _from_times(texts: Mapping[str, str], times: Mapping[str, float]) -> dict[str, Figure]:
+    """τ from clocks: ITL/TPOT (vLLM streams one chunk a round), or speedup × round cost."""
+    found = {}
+    if "itl" in texts or "tpot" in texts:
+        if not {"itl", "tpot"} <= texts.keys():
+            missing = "tpot" if "itl" in texts else "itl"
+            raise ScenarioError(
+                Fault("is missing", "itl and tpot together give tokens per round", field=missing)
+            )
+        itl, tpot = (_duration(texts[name], name) for name in ("itl", "tpot"))
+        relative = itl.rounding / itl.value + tpot.rounding / tpot.value
+        tau = itl.value / tpot.value
+        found["itl/tpot"] = Figure(tau, tau * relative)
+    if {"speedup", "round_cost"} <= times.keys():
+        tau = times["speedup"] * times["round_cost"]
+        found["speedup*round_cost"] = Figure(tau, 0.01 * tau)
+    return found
+
+
+def _duration(text: str, name: str) -> Figure:
+    """Read a duration as ms; bare numbers are ms, as benchmarks print ITL and TPOT."""
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([a-zµμ]*)\s*", text)
+    number = read_number(match[1] if match else text, name)
+    unit = match[2] if match else ""
+    try:
+        scale = parse_duration(f"1 {unit or 'ms'}") / parse_duration("1 ms")
+    except UnitError as error:
+        raise ScenarioError(Fault(error.wrong, error.right, field=name)) from error
+    if number.value <= 0:
+        raise ScenarioError(Fault(f"{text} is not above 0", "a measured time", field=name))
+    return Figure(number.value * scale, number.rounding * scale)
+
+
+def _from_counts_per_position(texts: Mapping[str, str]) -> dict[str, tuple[Figure, ...]]:
+    """A_i = accepted at i / drafted at i (MLC-LLM) or / drafts (vLLM counters)."""
+    if "accepted_per_position" not in texts:
+        return {}
+    accepted = read_counts(texts["accepted_per_position"], "accepted_per_position")
+    if "drafted_per_position" in texts:
+        drafted = read_counts(texts["drafted_per_position"], "drafted_per_position")
+    elif "drafts" in texts:
+        drafted = (_count(texts["drafts"], "drafts"),) * len(accepted)
+    else:
+        right = "drafts, or drafted_per_position: what to divide by"
+        raise ScenarioError(Fault("has no denominator", right, field="accepted_per_position"))
+    if len(accepted) != len(drafted):
+        wrong = f"{len(accepted)} positions accepted and {len(drafted)} drafted"
+        raise ScenarioError(Fault(wrong, "one number each", field="accepted_per_position"))
+    for position, (kept, made) in enumerate(zip(accepted, drafted, strict=True), start=1):
+        if kept > made or not made:
+            wrong = f"position {position} accepted {kept:g} of {made:g}"
+            raise ScenarioError(
+                Fault(wrong, "accepted is at most drafted: the inverse ratio?", field="positions")
+            )
+    rates = tuple(Figure(k / m) for k, m in zip(accepted, drafted, strict=True))
+    return {"accepted_per_position": rates}
+
+
+def _from_sweeps(texts: Mapping[str, str], warnings: list[Warned]) -> dict[str, tuple[Figure, ...]]:
+    """A_k = S_k − S_{k−1}, where S_k is measured with k drafts: needs every k from 1."""
+    found = {}
+    for name in SWEEPS:
+        if name not in texts:
+            continue
+        rows = [part.partition(":") for part in re.split(r"[,\s]+", texts[name].strip()) if part]
+        gammas = [read_whole(gamma, name) for gamma, _, _ in rows]
+        if gammas != list(range(1, len(rows) + 1)):
+            right = "every gamma from 1 on: 1:1.84,2:2.50,3:2.99"
+            raise ScenarioError(Fault(f"holds gammas {gammas}", right, field=name))
+        values = [
+            read_share(text, name)[0] if name == "rates_by_gamma" else read_number(text, name)
+            for _, _, text in rows
+        ]
+        accepted = [
+            f.value * k if name == "rates_by_gamma" else f.value - 1
+            for k, f in zip(gammas, values, strict=True)
+        ]
+        slack = [
+            f.rounding * (k if name == "rates_by_gamma" else 1)
+            for k, f in zip(gammas, values, strict=True)
+        ]
+        found[name] = tuple(
+            Figure(after - before, here + there)
+            for before, after, here, there in zip(
+                [0.0, *accepted], accepted, slack, [0.0, *slack], strict=False
+            )
+        )
+        warnings.append(
+            (
+                "same_first_positions",
+                "per-position rates from runs of different gamma assume that drafting more does not"
+                " change the first positions",
+            )
+        )
+    return found
