@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from specplan.scenarios.importers.evidence import Evidence
 
 DIGITS = 6
+WIDTH = 79
 
 
 def speculation(pooled: Evidence) -> dict[str, Any]:
@@ -79,22 +81,41 @@ def provenance(group: Sequence[Evidence]) -> list[str]:
 def to_yaml(pooled: Evidence, group: Sequence[Evidence]) -> str:
     """Return the block as YAML text that a scenario can hold as it is."""
     fields = speculation(pooled)
-    comments = ["# acceptance imported from"]
-    comments += [f"#   {line}" for line in provenance(group)]
+    comments = ["acceptance imported from", *(f"  {line}" for line in provenance(group))]
     if pooled.model or pooled.label:
-        comments.append(_one_line(f"# model {pooled.model} {pooled.label}"))
-    comments += [f"# dropped: {_one_line(text)}" for text in pooled.dropped]
-    comments += [f"# note: {_one_line(text)}" for text in pooled.warnings]
+        comments.append(" ".join(filter(None, ("model", pooled.model, pooled.label))))
+    comments += [f"dropped: {text}" for text in pooled.dropped]
+    comments += [f"note: {text}" for text in pooled.warnings]
     if "gamma" not in fields:
-        comments.append("# gamma: not in the file; --gamma states it")
+        comments.append("gamma: not in the file; --gamma states it")
     body = ["speculation:"]
     for name, value in fields.items():
         if name == "acceptance":
             body.append("  acceptance:")
-            body += [f"    {key}: {_flow(inner)}" for key, inner in value.items()]
+            body += [_field(f"    {key}", inner) for key, inner in value.items()]
         else:
-            body.append(f"  {name}: {_flow(value)}{_remark(name, pooled)}")
-    return "\n".join([*comments, *body]) + "\n"
+            body.append(_field(f"  {name}", value) + _remark(name, pooled))
+    return "\n".join([*(_comment(text) for text in comments), *body]) + "\n"
+
+
+def _comment(text: str) -> str:
+    """Return a comment, folded so that a terminal does not fold it into something else."""
+    indent = "#   " if text.startswith(" ") else "# "
+    return fill(_one_line(text.strip()), WIDTH, initial_indent=indent, subsequent_indent="#     ")
+
+
+def _field(name: str, value: object) -> str:
+    text = f"{name}: {_plain(value)}"
+    return fill(text, WIDTH, subsequent_indent="      ", break_on_hyphens=False)
+
+
+def _plain(value: object) -> str:
+    """Return the value without an exponent, which older YAML readers take for text."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_plain(one) for one in value) + "]"
+    if isinstance(value, float):
+        return f"{value:.{DIGITS}f}".rstrip("0").rstrip(".")
+    return str(value)
 
 
 def _remark(name: str, pooled: Evidence) -> str:
@@ -102,12 +123,6 @@ def _remark(name: str, pooled: Evidence) -> str:
         return ""
     drafting, draftless = pooled.drafting_rounds or 0.0, pooled.draftless_rounds or 0.0
     return f"  # {drafting:,.0f} of {drafting + draftless:,.0f} rounds proposed anything"
-
-
-def _flow(value: object) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(_flow(one) for one in value) + "]"
-    return repr(value)
 
 
 def _one_line(text: str) -> str:

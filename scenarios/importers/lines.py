@@ -13,6 +13,8 @@ CHUNK_BYTES = 1 << 22
 LONGEST_LINE_BYTES = 1 << 16
 ANSI = re.compile(rb"(?:\x1b|\\u001b|\\x1b|\\033)\[[0-9;?]*[ -/]*[@-~]")
 
+_UNCLEAN = (b"\x1b", b"\0", b"\r", b"**", b"1b[", b"033[")
+
 
 def find_lines(path: Path, markers: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
     r"""Yield (line number, index of the marker, text from the marker on) in the order of the file.
@@ -38,21 +40,24 @@ def _in_block(
     block: bytes, markers: Sequence[bytes], number: int
 ) -> Iterator[tuple[int, int, bytes]]:
     """Yield the marked lines of whole lines `block`, whose first line has this number."""
-    hits = []
+    hits: list[tuple[int, int]] = []
     for index, marker in enumerate(markers):
         at = block.find(marker)
         while at >= 0:
             hits.append((at, index))
             at = block.find(marker, at + len(marker))
-    if len(markers) > 1:
-        hits.sort()
+    plain = len(hits) > 1000 and not any(mark in block for mark in _UNCLEAN)
+    hits.sort()  # already in order, and then cheap, where one marker made them all
     counted = 0
     for at, index in hits:
         number += block.count(b"\n", counted, at)
         counted = at
         end = block.find(b"\n", at)
-        end = len(block) if end < 0 else end
-        yield number, index, clean(block[at : min(end, at + LONGEST_LINE_BYTES)])
+        if end < 0:
+            end = len(block)
+        if end - at > LONGEST_LINE_BYTES:
+            end = at + LONGEST_LINE_BYTES
+        yield number, index, block[at:end] if plain else clean(block[at:end])
 
 
 def clean(text: bytes) -> bytes:
@@ -61,10 +66,10 @@ def clean(text: bytes) -> bytes:
     >>> clean(b"length: \x1b[1m2.87\x1b[0m, **Accepted**: 4\x0089\r 50%|###  |")
     b'length: 2.87, Accepted: 489'
     """
-    if b"\x1b" in text or b"[" in text:
+    if b"[" in text:
         text = ANSI.sub(b"", text)
     if b"\0" in text:
         text = text.replace(b"\0", b"")
     if b"**" in text:
         text = text.replace(b"**", b"")
-    return text.split(b"\r", 1)[0]
+    return text.split(b"\r", 1)[0] if b"\r" in text else text

@@ -6,7 +6,6 @@ correct drafts / (number of draft tokens − 1). Which one holds is read off the
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
 KIND = "sglang-log"
 MARKERS = (b"Decode batch",)
 
-_F = rb"([0-9]+(?:\.[0-9]+)?)"
-_LINE = re.compile(rb"#running-req: *([0-9]+).*?accept len: *" + _F + rb", *accept rate: *" + _F)
-_SPEED = re.compile(rb"gen throughput \(token/s\): *" + _F)
 _WIDTHS = range(2, 130)
 Reading = tuple[str, int]
 """(formula, number of draft tokens): `old` len / n, `new` (len − 1) / (n − 1)."""
@@ -42,12 +38,21 @@ def readings(accept_length: float, accept_rate: float) -> set[Reading]:
     return {(formula, n) for formula, n in found if accept_length <= n + 0.005}
 
 
+def _after(text: bytes, name: bytes) -> bytes:
+    """Return what stands between a name and the next comma, b"" where the name is absent."""
+    at = text.find(name)
+    if at < 0:
+        return b""
+    end = text.find(b",", at)
+    return text[at + len(name) : end if end >= 0 else len(text)]
+
+
 class LogReader:
     """Takes marked lines one by one, keeps sums only, and returns evidence at the end."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._lines = self._plain = 0
+        self._lines = self._plain = self._broken = 0
         self._first = self._last = 0
         self._running = self._weighted = self._round_s = 0.0
         self._timed = 0
@@ -56,23 +61,32 @@ class LogReader:
 
     def take(self, line: int, text: bytes) -> None:
         """Take one `Decode batch` line."""
-        found = _LINE.search(text)
-        if found is None:
+        length_text, rate_text = _after(text, b"accept len:"), _after(text, b"accept rate:")
+        if not length_text or not rate_text:
             self._plain += 1
             return
-        running, length = int(found[1]), float(found[2])
+        try:
+            running, length = int(_after(text, b"#running-req:")), float(length_text)
+            rate, speed = float(rate_text), float(_after(text, b"(token/s):") or 0)
+        except ValueError:
+            self._broken += 1
+            return
         self._first, self._last = self._first or line, line
         self._lines += 1
         self._running += running
         self._weighted += running * length
         dotted = text.startswith(b"Decode batch.")  # builds of 2025 end the words with a dot
-        if (dotted, found[2], found[3]) not in self._seen:
-            self._seen.add((dotted, found[2], found[3]))
-            self._read_rate(line, length, float(found[3]), dotted=dotted)
-        speed = _SPEED.search(text, found.end())
-        if speed and running and float(speed[1]) > 0:
-            self._round_s += running * length / float(speed[1])
+        seen = (dotted, length_text, rate_text)
+        if seen not in self._seen:
+            self._seen.add(seen)
+            self._read_rate(line, length, rate, dotted=dotted)
+        if running and speed > 0:
+            self._round_s += running * length / speed
             self._timed += 1
+
+    def _dropped(self) -> tuple[str, ...]:
+        said = {"without accept len": self._plain, "cut short": self._broken}
+        return tuple(f"{many} Decode batch lines {what}" for what, many in said.items() if many)
 
     def _read_rate(self, line: int, length: float, rate: float, *, dotted: bool) -> None:
         """Narrow the formulas and widths that fit every line of this style so far."""
@@ -111,9 +125,7 @@ class LogReader:
                         round_s=self._round_s / self._timed if self._timed else None,
                         concurrency=self._running / many,
                     ),
-                    dropped=(f"{self._plain} Decode batch lines without accept len",)
-                    if self._plain
-                    else (),
+                    dropped=self._dropped(),
                     warnings=(_explain(fits), *_WEIGHT),
                 )
             )

@@ -30,6 +30,13 @@ _V0 = re.compile(
     rb"Number of draft tokens(?: tokens)?: *([0-9]+), *"
     rb"Number of emitted tokens(?: tokens)?: *([0-9]+)"
 )
+_WHOLE = re.compile(
+    rb"SpecDecoding metrics: Mean acceptance length: ([0-9.]+), "
+    rb"(?:[A-Z][A-Za-z ]*: [0-9]+, )?"
+    rb"(?:Accepted throughput: ([0-9.]+) tokens/s, Drafted throughput: [0-9.]+ tokens/s, )?"
+    rb"Accepted: ([1-9][0-9]*) tokens, Drafted: ([0-9]+) tokens, "
+    rb"Per-position acceptance rate: ([0-9., ]+), Avg Draft acceptance rate: [0-9.]+%"
+)
 _CONFIGURED = re.compile(rb"num_speculative_tokens': *([0-9]+)")
 
 
@@ -55,21 +62,29 @@ class Window:
         >>> round(Window(15135, 31523, 2.87, (0.785, 0.540, 0.347, 0.200)).drafts)
         8085
         """
-        full = self.drafted_tokens / len(self.unconditional)
-        total = sum(self.unconditional)
-        if not self.accepted_tokens or not total:
+        gamma, accepted = len(self.unconditional), self.accepted_tokens
+        full, total = self.drafted_tokens / gamma, sum(self.unconditional)
+        if not accepted or not total:
             return full
-        low, high = (
-            total - 0.0005 * len(self.unconditional),
-            total + 0.0005 * len(self.unconditional),
-        )
-        low, high = (
-            max(low, self.acceptance_length - 1.005),
-            min(high, self.acceptance_length - 0.995),
-        )
-        if full == int(full) and low <= self.accepted_tokens / full <= high:
+        excess = accepted / full
+        if (
+            full == int(full)
+            and abs(excess - total) <= 0.0005 * gamma
+            and abs(excess + 1 - self.acceptance_length) <= 0.005
+        ):
             return full
-        return max(self.accepted_tokens / total, full)
+        return max(accepted / total, full)
+
+    @property
+    def plain(self) -> bool:
+        """Return whether the line meets the bounds without rounding, so nothing has to be said."""
+        rates = self.unconditional
+        return (
+            0 < self.accepted_tokens <= self.drafted_tokens
+            and abs(1 + sum(rates) - self.acceptance_length) <= 0.005
+            and rates[0] <= 1
+            and list(rates) == sorted(rates, reverse=True)
+        )
 
     @property
     def interval_s(self) -> float | None:
@@ -87,6 +102,19 @@ def parse_window(text: bytes) -> Window | str:
     ...              b"Avg Draft acceptance rate: nan%")
     'nothing was drafted in the window'
     """
+    whole = _WHOLE.match(text)  # what vLLM writes; below, what a paste or a terminal made of it
+    if whole:
+        try:
+            length_text, speed_text, accepted_text, drafted_text, rates_text = whole.groups()
+            rates = tuple(map(float, rates_text.split(b", ")))
+            speed = float(speed_text) if speed_text else None
+            return Window(int(accepted_text), int(drafted_text), float(length_text), rates, speed)
+        except ValueError:
+            return "a number in it is broken"
+    return _parse_loosely(text)
+
+
+def _parse_loosely(text: bytes) -> Window | str:
     counts = _COUNTS.search(text)
     if counts is None:
         return "the line is cut short"
@@ -137,7 +165,7 @@ class LogReader:
         if marker == 2:
             found = _CONFIGURED.search(text)
             self._configured = int(found[1]) if found else self._configured
-        elif old := _V0.search(text):
+        elif marker == 1 and (old := _V0.search(text)):
             self._v0 = (line, tuple(float(part) for part in old.groups()))
         else:
             self._take_window(line, text)
@@ -151,24 +179,23 @@ class LogReader:
             else:
                 self._dropped.setdefault(window, []).append(line)
             return
-        gamma = len(window.unconditional)
-        checked(
-            Evidence(
-                Source(self.file, KIND, line=line),
-                gamma=gamma,
-                drafting_rounds=window.drafts,
-                drafted_tokens=window.drafted_tokens,
-                accepted_tokens=window.accepted_tokens,
-                unconditional=window.unconditional,
-                acceptance_length=window.acceptance_length,
-                rounding=0.0005,
+        gamma, drafts = len(window.unconditional), window.drafts
+        if not window.plain:
+            checked(
+                Evidence(
+                    Source(self.file, KIND, line=line),
+                    gamma=gamma,
+                    drafting_rounds=drafts,
+                    drafted_tokens=window.drafted_tokens,
+                    accepted_tokens=window.accepted_tokens,
+                    unconditional=window.unconditional,
+                    acceptance_length=window.acceptance_length,
+                    rounding=0.0005,
+                )
             )
-        )
-        self._add(line, gamma, window)
-
-    def _add(self, line: int, gamma: int, window: Window) -> None:
-        total = self._sums.setdefault(gamma, _Sum(line, by_position=[0.0] * gamma))
-        drafts = window.drafts
+        total = self._sums.get(gamma)
+        if total is None:
+            total = self._sums[gamma] = _Sum(line, by_position=[0.0] * gamma)
         total.last_line = line
         total.windows += 1
         total.drafts += drafts
