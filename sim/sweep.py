@@ -105,10 +105,8 @@ def predict_grid(name: str, sets: Sequence[str], axes: Sequence[Axis]) -> Grid:
             if figure not in figures:
                 figures[figure] = np.empty(shape, dtype=values.dtype)
             figures[figure][tuple(where)] = values
-    flat = {key: values.reshape(-1) for key, values in figures.items() if key != "gamma"}
-    return Grid(
-        tuple(axes), {**_coordinates(axes), "gamma_used": figures["gamma"].reshape(-1), **flat}
-    )
+    flat = {key: values.reshape(-1) for key, values in figures.items()}
+    return Grid(tuple(axes), {**flat, **_coordinates(axes)})
 
 
 def simulate_grid(  # noqa: PLR0917

@@ -1,0 +1,177 @@
+"""SimPy's part: time, arrivals, clients, the router; between its events the compiled loop runs on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import simpy
+
+from specplan.sim import kernel
+from specplan.sim.luck import request_uniforms
+from specplan.sim.ring import Ring
+from specplan.sim.workload import ROUTE, ROUTE_AGAIN, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import Any
+
+    from specplan.sim.state import Engine, Tables
+
+    Progress = Callable[[int, int], None]
+
+CHUNK = 1 << 14
+STEPS_BETWEEN_LOOKS = 1 << 17  # a fraction of a second: interrupts and progress
+
+
+class Cluster:
+    """Replicas behind a router, fed by open arrivals or by clients in a closed loop."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        config_row: Any,
+        tables: Tables,
+        engine: Engine,
+        progress: Progress | None,
+    ) -> None:
+        self.workload, self.scenario = workload, workload.scenario
+        self.config_row, self.tables = config_row, tables
+        self.ring = Ring(config_row, engine)
+        self.env = simpy.Environment()
+        self.progress = progress
+        self.replicas = self.scenario.cluster.replicas
+        self.closed = not self.scenario.workload.arrivals.open
+        self.issued = 0
+
+    @property
+    def engine(self) -> Engine:
+        """The replicas' rows; the ring replaces them when it grows."""
+        return self.ring.engine
+
+    def run(self) -> None:
+        """Let every request arrive and end."""
+        if self.closed:
+            self._start_streams()
+        else:
+            self.env.process(self._open_arrivals())
+        while True:
+            until_s = self.env.peek()
+            self._advance(until_s)
+            if self.closed:
+                self._notice_ends()
+                until_s = self.env.peek()
+            if until_s == np.inf:
+                return
+            self.env.step()
+
+    def _advance(self, until_s: float) -> None:
+        """Run everything that nobody outside can influence before `until_s`."""
+        while not kernel.advance(
+            self.config_row,
+            self.tables,
+            self.engine,
+            0,
+            self.replicas,
+            until_s,
+            self.closed,
+            STEPS_BETWEEN_LOOKS,
+        ):
+            self._report()
+
+    def _report(self) -> None:
+        if self.progress is not None:
+            self.progress(int(self.engine.replicas["finished"].sum()), self.workload.requests)
+
+    # Open arrivals
+
+    def _open_arrivals(self) -> Generator[simpy.Event, None, None]:
+        begin_s = 0.0
+        while self.issued < self.workload.requests:
+            count = min(CHUNK, self.workload.requests - self.issued)
+            made = self.workload.chunk(self.issued, count, begin_s)
+            first = self.ring.add(made)
+            begin_s = float(made["arrival_s"][-1])
+            self.issued += count
+            if self.replicas == 1 or self.scenario.cluster.router in ("round_robin", "random"):
+                numbers = np.arange(first, first + count)
+                kernel.assign_range(
+                    self.config_row, self.engine, self._blind_routes(numbers), first, first + count
+                )
+                yield self.env.timeout(begin_s - self.env.now)
+            else:
+                for request, arrival_s in enumerate(made["arrival_s"].tolist(), start=first):
+                    if arrival_s > self.env.now:
+                        yield self.env.timeout(arrival_s - self.env.now)
+                    self._send(request)
+            self._report()
+
+    def _blind_routes(self, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> Any:
+        """Replicas of requests under a router that does not look at the replicas."""
+        if self.scenario.cluster.router == "random":
+            luck = request_uniforms(self.scenario.seed, numbers, ROUTE)
+            return np.floor(luck * self.replicas).astype(np.int64)
+        return numbers % self.replicas
+
+    def _send(self, request: int) -> None:
+        """Route one request by the state of the replicas now."""
+        if self.scenario.cluster.router == "least_outstanding":
+            chosen = kernel.least_outstanding(self.config_row, self.engine, self.env.now)
+        elif self.scenario.cluster.router == "power_of_two":
+            chosen = self._less_loaded_of_two(request)
+        else:
+            chosen = int(self._blind_routes(np.array([request]))[0])
+        kernel.assign_range(
+            self.config_row, self.engine, np.array([chosen]), request, request + 1
+        )
+
+    def _less_loaded_of_two(self, request: int) -> int:
+        """Draw two different replicas and take the one with fewer unfinished requests."""
+        number, seed = np.array([request]), self.scenario.seed
+        one = int(request_uniforms(seed, number, ROUTE)[0] * self.replicas)
+        other = int(request_uniforms(seed, number, ROUTE_AGAIN)[0] * (self.replicas - 1))
+        other += other >= one
+        loads = [
+            kernel.outstanding(self.config_row, self.engine, replica, self.env.now)
+            for replica in (one, other)
+        ]
+        return one if loads[0] <= loads[1] else other
+
+    # Closed loop
+
+    def _start_streams(self) -> None:
+        streams = self.scenario.workload.arrivals.streams or 0
+        for _ in range(min(streams, self.workload.requests)):
+            self._after(0.0)
+
+    def _after(self, pause_s: float) -> None:
+        """Let one client send its next request after a pause."""
+        event = self.env.timeout(pause_s)
+        event.callbacks.append(self._issue)
+
+    def _issue(self, _: simpy.Event) -> None:
+        if self.issued == self.workload.requests:
+            return
+        if self.issued == self.ring.newest:
+            count = min(CHUNK, self.workload.requests - self.issued)
+            made = self.workload.chunk(self.issued, count, 0.0)
+            made["replica"] = -1
+            self.ring.add(made)
+        request = self.issued
+        row = self.engine.requests[request & self.ring.mask]
+        row["arrival_s"] = self.env.now
+        row["deadline_s"] = self.env.now + (self.scenario.workload.timeout or np.inf)
+        self.issued += 1
+        self._send(request)
+
+    def _notice_ends(self) -> None:
+        """Start the pauses of clients whose requests have ended since the last look."""
+        engine, mask = self.engine, self.ring.mask
+        think_s = self.scenario.workload.arrivals.think_time
+        count = int(engine.ended[0])
+        for request in engine.ended[1 : count + 1].tolist():
+            ended_s = float(engine.requests["finish_s"][request & mask])
+            self._after(max(0.0, ended_s + think_s - self.env.now))
+        engine.ended[0] = 0
+        engine.replicas["earliest_finish_s"] = np.inf
+        self._report()

@@ -1,0 +1,181 @@
+"""The compiled inner loop: advance replicas over every engine step that nothing outside can influence."""
+
+import numpy as np
+
+from specplan.sim.compiled import entry, inner
+from specplan.sim.queues import assign, next_start_s
+from specplan.sim.state import COLOCATED, DRAFT, OVERHEAD, PARALLEL, PREFILL, VERIFY
+from specplan.sim.step import commit, plan
+
+
+@entry
+def advance(config_row, tables, engine, first, last, until_s, stop_at_finish, most_steps):  # type: ignore[no-untyped-def]
+    """Run the replicas first … last − 1 over all steps that start before `until_s`.
+
+    With `stop_at_finish` it also stops once a request has finished and every step that starts
+    before that moment is done, so that whoever waits for it can act in time. Returns False when
+    `most_steps` were done first, so that a person can interrupt.
+    """
+    config = config_row[0]
+    for _ in range(most_steps):
+        chosen = -1
+        start_s = np.inf
+        bound_s = until_s
+        for replica in range(first, last):
+            if stop_at_finish:
+                bound_s = min(bound_s, engine.replicas[replica].earliest_finish_s)
+            for lane in range(replica * config.lanes, (replica + 1) * config.lanes):
+                candidate_s = next_start_s(config, engine, lane)
+                if candidate_s < start_s:
+                    start_s = candidate_s
+                    chosen = lane
+        if chosen < 0 or start_s >= bound_s:
+            return True
+        if plan(config, tables, engine, chosen, start_s):
+            end_s = pass_time(config, engine, chosen, start_s)
+            commit(config, tables, engine, chosen, end_s)
+            sample(config, engine, chosen)
+        else:
+            wait_for_other_lane(config, engine, chosen, start_s)
+    return False
+
+
+@inner
+def pass_time(config, engine, lane_number, start_s):  # type: ignore[no-untyped-def]
+    """Lay a planned step's phases onto the replica's GPUs; returns when the step is over.
+
+    colocated: one GPU, phases in series. dedicated: draft, transfer, then the target; with two lanes
+    each waits for a GPU that the other holds. parallel: the draft runs during verification.
+    """
+    lane = engine.lanes[lane_number]
+    rep = engine.replicas[lane.replica]
+    drafting_s = lane.draft_prefill_s + lane.draft_s
+    target_s = lane.prefill_s + lane.verify_s + lane.overhead_s
+    if config.placement == COLOCATED:
+        record(engine, lane, 0, DRAFT, start_s, start_s + drafting_s)
+        record_target(engine, lane, start_s + drafting_s)
+        return start_s + (drafting_s + target_s)
+    if config.placement == PARALLEL:
+        record(engine, lane, 1, DRAFT, start_s, start_s + drafting_s)
+        record_target(engine, lane, start_s)
+        busy_s = max(drafting_s, lane.prefill_s + lane.verify_s) + lane.overhead_s
+        return start_s + busy_s + (config.transfer_s if lane.drafting > 0 else 0.0)
+    drafted_s = start_s
+    if drafting_s > 0.0:
+        draft_start_s = max(start_s, rep.draft_free_s)
+        record(engine, lane, 1, DRAFT, draft_start_s, draft_start_s + drafting_s)
+        drafted_s = draft_start_s + drafting_s
+        rep.draft_free_s = drafted_s
+    if lane.drafting > 0:
+        drafted_s += config.transfer_s
+    target_start_s = max(drafted_s, rep.target_free_s)
+    record_target(engine, lane, target_start_s)
+    rep.target_free_s = target_start_s + target_s
+    return rep.target_free_s
+
+
+@inner
+def record_target(engine, lane, start_s):  # type: ignore[no-untyped-def]
+    """Note the target GPU's phases for the timeline."""
+    verify_s = start_s + lane.prefill_s
+    overhead_s = verify_s + lane.verify_s
+    record(engine, lane, 0, PREFILL, start_s, verify_s)
+    record(engine, lane, 0, VERIFY, verify_s, overhead_s)
+    record(engine, lane, 0, OVERHEAD, overhead_s, overhead_s + lane.overhead_s)
+
+
+@inner
+def record(engine, lane, gpu, phase, start_s, end_s):  # type: ignore[no-untyped-def]
+    """Note who held which GPU, while there is room in the timeline."""
+    rep = engine.replicas[lane.replica]
+    if end_s > start_s and rep.spans < engine.spans.shape[1]:
+        span = engine.spans[lane.replica, rep.spans]
+        span.start_s = start_s
+        span.end_s = end_s
+        span.replica = lane.replica
+        span.gpu = gpu
+        span.phase = phase
+        span.sequences = lane.running
+        rep.spans += 1
+
+
+@inner
+def sample(config, engine, lane_number):  # type: ignore[no-untyped-def]
+    """Note batch, queue and KV use now and then; when the room is full, keep every second."""
+    lane = engine.lanes[lane_number]
+    rep = engine.replicas[lane.replica]
+    if rep.engine_steps % rep.sample_every != 0:
+        return
+    room = engine.samples.shape[1]
+    if rep.samples == room:
+        for i in range(room // 2):
+            engine.samples[lane.replica, i] = engine.samples[lane.replica, 2 * i + 1]
+        rep.samples = room // 2
+        rep.sample_every *= 2
+        if rep.engine_steps % rep.sample_every != 0:
+            return
+    kept = engine.samples[lane.replica, rep.samples]
+    kept.time_s = lane.clock_s
+    running = 0
+    for other in range(lane.replica * config.lanes, (lane.replica + 1) * config.lanes):
+        running += engine.lanes[other].running
+    kept.running = running
+    kept.waiting = rep.waiting
+    kept.kv_blocks = config.blocks - rep.free_blocks
+    kept.replica = lane.replica
+    rep.samples += 1
+
+
+@inner
+def wait_for_other_lane(config, engine, lane_number, start_s):  # type: ignore[no-untyped-def]
+    """Let a lane that cannot start (the other holds all KV blocks) look again after the other."""
+    lane = engine.lanes[lane_number]
+    lane.clock_s = start_s
+    for other in range(lane.replica * config.lanes, (lane.replica + 1) * config.lanes):
+        if other != lane_number and engine.lanes[other].running > 0:
+            lane.clock_s = max(lane.clock_s, np.nextafter(engine.lanes[other].clock_s, np.inf))
+
+
+@entry
+def plan_step(config_row, tables, engine, lane_number, now_s):  # type: ignore[no-untyped-def]
+    """Plan one step for whoever owns the GPUs outside the loop; False when there is nothing to do."""
+    return plan(config_row[0], tables, engine, lane_number, now_s)
+
+
+@entry
+def commit_step(config_row, tables, engine, lane_number, end_s):  # type: ignore[no-untyped-def]
+    """Commit a step whose phases were served outside the loop."""
+    commit(config_row[0], tables, engine, lane_number, end_s)
+    sample(config_row[0], engine, lane_number)
+
+
+@entry
+def assign_range(config_row, engine, replicas, first, last):  # type: ignore[no-untyped-def]
+    """Assign the requests first … last − 1 to these replicas, in order."""
+    for request in range(first, last):
+        assign(config_row[0], engine, replicas[request - first], request)
+
+
+@entry
+def outstanding(config_row, engine, replica, now_s):  # type: ignore[no-untyped-def]
+    """Requests a replica has not finished by now; a step under way counts as not yet finished."""
+    rep = engine.replicas[replica]
+    count = rep.assigned - rep.finished
+    lanes = config_row[0].lanes
+    for lane in range(replica * lanes, (replica + 1) * lanes):
+        if engine.lanes[lane].clock_s > now_s:
+            count += engine.lanes[lane].finished_last_step
+    return count
+
+
+@entry
+def least_outstanding(config_row, engine, now_s):  # type: ignore[no-untyped-def]
+    """Find the replica with the fewest unfinished requests; the first of equals."""
+    best = 0
+    fewest = outstanding(config_row, engine, 0, now_s)
+    for replica in range(1, len(engine.replicas)):
+        count = outstanding(config_row, engine, replica, now_s)
+        if count < fewest:
+            fewest = count
+            best = replica
+    return best

@@ -1,0 +1,95 @@
+"""How many tokens to draft: γ for a step or for one request's round.
+
+`fixed` and `by_batch` (vLLM's `num_speculative_tokens_per_batch_size`, and the classic switch-off
+threshold) read one table. `hf_heuristic` is Hugging Face's schedule: two more after a round in which
+everything was accepted, one less otherwise, carried from request to request; `hf_transient` starts
+each request afresh (transformers, generation/candidate_generator.py). `goodput` takes the γ with the
+most expected committed tokens per second for the present batch, by the same cost model as the run.
+"""
+
+from specplan.sim.compiled import inner
+from specplan.sim.pricing import DRAFT_STEP, ROUND, STEP, price
+
+BY_BATCH, HF_HEURISTIC, HF_TRANSIENT, GOODPUT = range(4)
+
+
+@inner
+def step_gamma(config, tables, lane, decodes, context_tokens):  # type: ignore[no-untyped-def]
+    """Choose γ for a step of so many decoding sequences; per-request schedules give their bound."""
+    if config.policy == BY_BATCH:
+        return tables.gamma_by_batch[min(decodes, config.max_num_seqs)]
+    if config.policy == GOODPUT:
+        if lane.hold_steps > 0:
+            lane.hold_steps -= 1
+            return lane.gamma_held
+        lane.hold_steps = config.hold_steps - 1
+        lane.gamma_held = best_gamma(config, tables, decodes, context_tokens)
+        return lane.gamma_held
+    return config.gamma_max
+
+
+@inner
+def best_gamma(config, tables, decodes, context_tokens):  # type: ignore[no-untyped-def]
+    """Find the γ of the highest expected committed tokens per second at this batch."""
+    best = 0
+    best_rate = -1.0
+    n = max(decodes, 1)
+    for gamma in range(config.gamma_min, config.gamma_max + 1):
+        width = tables.nodes[gamma] + 1
+        if gamma == 0:
+            round_s = price(tables, STEP, n, n, context_tokens, 0)
+        else:
+            draft_s = draft_seconds(config, tables, n, gamma, context_tokens)
+            round_s = config.overhead_s + price(
+                tables, ROUND, n, n * width, context_tokens, 0
+            )
+            if config.placement == 3:
+                round_s = max(round_s, draft_s + config.overhead_s)
+            else:
+                round_s += draft_s + config.transfer_s
+        rate = tables.tokens_by_gamma[gamma] / round_s
+        if rate > best_rate:
+            best_rate = rate
+            best = gamma
+    return best
+
+
+@inner
+def draft_seconds(config, tables, sequences, gamma, context_tokens):  # type: ignore[no-untyped-def]
+    """Time to draft down to depth γ for so many sequences that all go that deep.
+
+    A chain costs one step a depth; a tree's step takes the nodes of the level above as its input;
+    a one-pass draft costs one step over all its positions.
+    """
+    if gamma == 0 or sequences == 0:
+        return 0.0
+    if config.one_pass:
+        return price(tables, DRAFT_STEP, sequences, sequences * gamma, context_tokens, 0)
+    if tables.nodes[gamma] == gamma:
+        return gamma * price(tables, DRAFT_STEP, sequences, sequences, context_tokens, 0)
+    total_s = 0.0
+    inputs = 1
+    for depth in range(1, gamma + 1):
+        total_s += price(tables, DRAFT_STEP, sequences, sequences * inputs, context_tokens, 0)
+        inputs = tables.nodes[depth] - tables.nodes[depth - 1]
+    return total_s
+
+
+@inner
+def request_gamma(config, lane, row, gamma):  # type: ignore[no-untyped-def]
+    """Bound a request's draft depth by its own schedule, where it has one."""
+    if config.policy in (HF_HEURISTIC, HF_TRANSIENT):
+        if row.gamma < 0:
+            row.gamma = config.gamma if config.policy == HF_TRANSIENT else lane.gamma_learned
+        return min(gamma, row.gamma)
+    return gamma
+
+
+@inner
+def learn(config, lane, row):  # type: ignore[no-untyped-def]
+    """Adapt a request's γ after its round: +2 when all was accepted, −1 otherwise."""
+    if config.policy in (HF_HEURISTIC, HF_TRANSIENT) and row.proposed > 0:
+        kept_all = row.accepted == row.proposed
+        change = config.gamma_increase if kept_all else -config.gamma_decrease
+        row.gamma = min(config.gamma_max, max(config.gamma_min, row.gamma + change))
+        lane.gamma_learned = row.gamma

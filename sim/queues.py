@@ -1,0 +1,134 @@
+"""Waiting lists of a replica: linked through the requests' rows, so every move is one step.
+
+An *inbox* holds assigned requests whose arrival lies ahead; at its time a request moves to the waiting
+list of its priority. Preempted requests go back to the head of theirs.
+"""
+
+import numpy as np
+
+from specplan.sim.compiled import inner
+from specplan.sim.state import ABORTED, NOBODY, REJECTED
+
+_NEVER = np.inf
+
+
+@inner
+def assign(config, engine, replica, request):  # type: ignore[no-untyped-def]
+    """Put a request behind the others in a replica's inbox; arrivals come in order of time."""
+    rep = engine.replicas[replica]
+    row = engine.requests[request & config.mask]
+    row.replica = replica
+    row.next = NOBODY
+    if rep.inbox_tail == NOBODY:
+        rep.inbox_head = request
+    else:
+        engine.requests[rep.inbox_tail & config.mask].next = request
+    rep.inbox_tail = request
+    rep.assigned += 1
+
+
+@inner
+def deliver(config, engine, replica, now_s):  # type: ignore[no-untyped-def]
+    """Move what has arrived by now from the inbox to the waiting lists."""
+    rep = engine.replicas[replica]
+    while rep.inbox_head != NOBODY:
+        request = rep.inbox_head
+        row = engine.requests[request & config.mask]
+        if row.arrival_s > now_s:
+            break
+        rep.inbox_head = row.next
+        if rep.inbox_head == NOBODY:
+            rep.inbox_tail = NOBODY
+        row.next = NOBODY
+        queue = engine.queues[replica, row.priority]
+        if queue[1] == NOBODY:
+            queue[0] = request
+        else:
+            engine.requests[queue[1] & config.mask].next = request
+        queue[1] = request
+        rep.waiting += 1
+
+
+@inner
+def first_waiting(engine, replica):  # type: ignore[no-untyped-def]
+    """Find the request to admit next: first come first served within the best priority."""
+    for priority in range(engine.queues.shape[1]):
+        if engine.queues[replica, priority, 0] != NOBODY:
+            return engine.queues[replica, priority, 0]
+    return NOBODY
+
+
+@inner
+def leave_queue(config, engine, replica, request):  # type: ignore[no-untyped-def]
+    """Take the head of a waiting list off it."""
+    row = engine.requests[request & config.mask]
+    queue = engine.queues[replica, row.priority]
+    queue[0] = row.next
+    if queue[0] == NOBODY:
+        queue[1] = NOBODY
+    row.next = NOBODY
+    engine.replicas[replica].waiting -= 1
+
+
+@inner
+def requeue(config, engine, replica, request):  # type: ignore[no-untyped-def]
+    """Put a preempted request at the head of its waiting list."""
+    row = engine.requests[request & config.mask]
+    queue = engine.queues[replica, row.priority]
+    row.next = queue[0]
+    if queue[0] == NOBODY:
+        queue[1] = request
+    queue[0] = request
+    engine.replicas[replica].waiting += 1
+
+
+@inner
+def close(engine, rep, row, status, finish_s):  # type: ignore[no-untyped-def]
+    """End a request: completed, given up by its client, or refused."""
+    row.status = status
+    row.finish_s = finish_s
+    rep.finished += 1
+    rep.earliest_finish_s = min(rep.earliest_finish_s, finish_s)
+    if engine.ended[0] + 1 < len(engine.ended):
+        engine.ended[0] += 1
+        engine.ended[engine.ended[0]] = row.request
+
+
+@inner
+def drop_hopeless(config, engine, replica, now_s):  # type: ignore[no-untyped-def]
+    """Drop from the heads of the queues who has hung up or can never fit; find whom to admit."""
+    rep = engine.replicas[replica]
+    while True:
+        request = first_waiting(engine, replica)
+        if request == NOBODY:
+            return NOBODY
+        row = engine.requests[request & config.mask]
+        positions = row.prompt_tokens + row.output_tokens + config.lookahead
+        too_large = config.blocks > 0 and blocks_for(config, positions) > config.blocks
+        too_long = not config.chunked_prefill and row.to_prefill > config.max_num_batched_tokens
+        if too_large or too_long:
+            leave_queue(config, engine, replica, request)
+            close(engine, rep, row, REJECTED, row.arrival_s)
+        elif row.deadline_s <= now_s:
+            leave_queue(config, engine, replica, request)
+            close(engine, rep, row, ABORTED, row.deadline_s)
+        else:
+            return request
+
+
+@inner
+def blocks_for(config, positions):  # type: ignore[no-untyped-def]
+    """KV blocks that hold so many positions."""
+    return (positions + config.block_tokens - 1) // config.block_tokens
+
+
+@inner
+def next_start_s(config, engine, lane_number):  # type: ignore[no-untyped-def]
+    """When a lane can start its next step: now if it has work, else at the next arrival."""
+    lane = engine.lanes[lane_number]
+    rep = engine.replicas[lane.replica]
+    if lane.running > 0 or rep.waiting > 0:
+        return lane.clock_s
+    if rep.inbox_head != NOBODY:
+        return max(lane.clock_s, engine.requests[rep.inbox_head & config.mask].arrival_s)
+    return _NEVER

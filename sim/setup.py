@@ -1,0 +1,225 @@
+"""From a scenario to what the compiled loop reads: numbers in arrays, names turned into codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from specplan.models.acceptance import Acceptance
+from specplan.sim import policy
+from specplan.sim.pricing import packed
+from specplan.sim.state import (
+    CONFIG,
+    LANE,
+    NOBODY,
+    PLACEMENTS,
+    REPLICA,
+    REQUEST,
+    SAMPLE,
+    SPAN,
+    Engine,
+    Tables,
+    rows,
+)
+from specplan.sim.step import GAP_BINS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from specplan.scenarios.schema import Scenario
+
+SAMPLES = 4096
+RING_ROWS = 1 << 16
+ENDED_ROOM = 1 << 20
+UNLIMITED = 1 << 60
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The acceptance of all classes in one table, and who draws which row of it."""
+
+    parts: tuple[Acceptance, ...]  # one a class, or one for all
+    first: NDArray[np.int64]  # where each part's rows begin in the table
+
+    def draw(
+        self,
+        cls: NDArray[np.int64],
+        luck: NDArray[np.float64],
+        alpha_luck: Callable[[], NDArray[np.float64]],
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Law and own α (NaN: the law's list) of requests with these classes."""
+        law = np.zeros(len(cls), np.int64)
+        alpha = np.full(len(cls), np.nan)
+        part_of = cls if len(self.parts) > 1 else np.zeros_like(cls)
+        for index, part in enumerate(self.parts):
+            mine = part_of == index
+            row = np.searchsorted(np.cumsum(part.weight), luck[mine], side="right")
+            row = np.minimum(row, len(part.weight) - 1)
+            law[mine] = self.first[index] + row
+            spread = np.isfinite(part.concentration[row])
+            if spread.any() and part.positions:
+                own = part.request_lists(row, alpha_luck()[mine])[:, 0]
+                alpha[mine] = np.where(spread, own, np.nan)
+        return law, alpha
+
+
+def laws(scenario: Scenario, positions: int) -> Laws:
+    """Acceptance of every class over so many draft positions."""
+    classes = scenario.workload.classes
+    if any(kind.acceptance or kind.draft_probability is not None for kind in classes):
+        parts = tuple(scenario.acceptance(positions, kind.name) for kind in classes)
+    else:
+        parts = (scenario.acceptance(positions),)
+    sizes = [len(part.weight) for part in parts]
+    return Laws(parts, np.cumsum([0, *sizes[:-1]]).astype(np.int64))
+
+
+def gamma_bounds(scenario: Scenario) -> tuple[int, int]:
+    """Smallest and largest γ that the scenario's policy may choose."""
+    chosen, gamma = scenario.speculation.policy, scenario.gamma
+    if gamma == 0:
+        return 0, 0
+    match chosen.kind:
+        case "by_batch":
+            depths = [row[2] for row in chosen.by_batch or ()]
+            return min(depths), max(depths)
+        case "hf_heuristic" | "hf_transient":
+            schedule = chosen.hf_heuristic or chosen.hf_transient
+            assert schedule is not None
+            return schedule.min, schedule.max
+        case "goodput" if chosen.goodput is not None:
+            return chosen.goodput.min, chosen.goodput.max or gamma
+        case _:
+            return gamma, gamma
+
+
+def config(scenario: Scenario) -> Any:
+    """One row of `sim.state.CONFIG`."""
+    row = rows(1, CONFIG)
+    c = row[0]
+    speculation, draft, scheduler = scenario.speculation, scenario.draft, scenario.scheduler
+    c["mask"] = RING_ROWS - 1
+    c["max_num_seqs"] = scheduler.max_num_seqs
+    c["lanes"] = 2 if draft.ping_pong else 1
+    c["max_num_batched_tokens"] = scheduler.max_num_batched_tokens
+    c["chunked_prefill"] = scheduler.chunked_prefill
+    c["prefill_chunk"] = scheduler.prefill_chunk or UNLIMITED
+    c["prefill_first"] = scheduler.prefill_first
+    c["gamma"] = scenario.gamma
+    c["gamma_min"], c["gamma_max"] = gamma_bounds(scenario)
+    c["lookahead"] = tree_nodes(scenario, c["gamma_max"])[-1] + 1
+    if scenario.kv_cache is not None:
+        cache = scenario.kv_cache
+        c["blocks"] = cache.capacity_blocks(draft_on_gpu=draft.placement == "colocated")
+        c["block_tokens"] = cache.block_tokens
+        c["watermark_blocks"] = int(cache.watermark * c["blocks"])
+    c["block_tokens"] = max(1, c["block_tokens"])
+    lengths = [scenario.prompt_tokens, *(kind.prompt_tokens for kind in scenario.workload.classes)]
+    c["has_prompts"] = any(length is not None and length.fixed != 0 for length in lengths)
+    c["placement"] = PLACEMENTS.index(draft.placement) if c["gamma_max"] else 0
+    c["transfer_s"] = draft.transfer or 0.0
+    c["overhead_s"] = speculation.overhead
+    c["one_pass"] = speculation.method == "one_pass"
+    c["extra_draft_step"] = speculation.extra_draft_step
+    c["joint_prefill"] = scenario.target_prefill() is None
+    if speculation.confidence_stop is not None:
+        c["stop_if_accepted"] = speculation.confidence_stop.if_accepted
+        c["stop_if_rejected"] = speculation.confidence_stop.if_rejected
+    set_policy(scenario, c)
+    return row
+
+
+def set_policy(scenario: Scenario, c: Any) -> None:
+    """Write the γ policy into a config row."""
+    chosen = scenario.speculation.policy
+    match chosen.kind:
+        case "hf_heuristic" | "hf_transient":
+            schedule = chosen.hf_heuristic or chosen.hf_transient
+            assert schedule is not None
+            heuristic = chosen.kind == "hf_heuristic"
+            c["policy"] = policy.HF_HEURISTIC if heuristic else policy.HF_TRANSIENT
+            c["gamma_increase"], c["gamma_decrease"] = schedule.increase, schedule.decrease
+        case "goodput" if chosen.goodput is not None:
+            c["policy"] = policy.GOODPUT
+            c["hold_steps"] = chosen.goodput.hold_rounds
+        case _:
+            c["policy"] = policy.BY_BATCH
+
+
+def tree_nodes(scenario: Scenario, gamma_max: int) -> NDArray[np.int64]:
+    """Drafted tokens down to each depth 0 … γ_max; a chain drafts as many as it is deep."""
+    tree = scenario.speculation.tree
+    if scenario.speculation.method != "tree" or tree is None:
+        return np.arange(gamma_max + 1)
+    levels = np.bincount([len(path) for path in tree.paths], minlength=gamma_max + 1)
+    return np.cumsum(levels)[: gamma_max + 1]
+
+
+def gamma_by_batch(scenario: Scenario) -> NDArray[np.int64]:
+    """γ at each running batch 0 … max_num_seqs; batches beyond the table keep its last γ."""
+    table = np.full(scenario.scheduler.max_num_seqs + 1, scenario.gamma, np.int64)
+    for low, _, gamma in (scenario.speculation.policy.by_batch or ()) if scenario.gamma else ():
+        table[low:] = gamma
+    return table
+
+
+def tables(scenario: Scenario, laws: Laws, gamma_max: int) -> Tables:
+    """Everything that stays as it is during a run."""
+    costs, cost_index = packed(
+        [
+            scenario.target_step(),
+            scenario.target_round(),
+            scenario.target_prefill() or scenario.target_round(),
+            scenario.draft_step(),
+            scenario.draft_prefill(),
+        ]
+    )
+    unconditional = np.ones((sum(len(part.weight) for part in laws.parts), gamma_max + 1))
+    unconditional[:, 1:] = np.concatenate([part.unconditional for part in laws.parts])
+    hit = np.concatenate([part.draft_probability for part in laws.parts])
+    recorded = laws.parts[0].recorded if len(laws.parts) == 1 else None
+    tokens = [1.0] + [
+        float(laws.parts[0].tokens_per_round(gamma)) for gamma in range(1, gamma_max + 1)
+    ]
+    return Tables(
+        costs=costs,
+        cost_index=cost_index,
+        unconditional=unconditional * hit[:, None],
+        draft_probability=hit,
+        nodes=tree_nodes(scenario, gamma_max),
+        gamma_by_batch=gamma_by_batch(scenario),
+        tokens_by_gamma=np.array(tokens),
+        recorded=np.zeros(0, np.int64) if recorded is None else recorded,
+        by_depth=np.zeros(gamma_max + 2, np.int64),
+    )
+
+
+def engine(scenario: Scenario, config_row: Any, spans: int) -> Engine:
+    """Empty replicas with room for the ring of requests."""
+    c = config_row[0]
+    replicas = scenario.cluster.replicas
+    lanes = rows(replicas * c["lanes"], LANE)
+    lanes["replica"] = np.arange(len(lanes)) // c["lanes"]
+    lanes["gamma_learned"] = c["gamma"]
+    state = rows(replicas, REPLICA)
+    state["free_blocks"] = c["blocks"]
+    state["inbox_head"] = state["inbox_tail"] = NOBODY
+    state["earliest_finish_s"] = state["gap_min_s"] = np.inf
+    state["sample_every"] = 1
+    priorities = len({kind.priority for kind in scenario.workload.classes}) or 1
+    return Engine(
+        requests=rows(int(c["mask"]) + 1, REQUEST),
+        lanes=lanes,
+        replicas=state,
+        running=np.zeros((len(lanes), int(c["max_num_seqs"])), np.int64),
+        queues=np.full((replicas, priorities, 2), NOBODY, np.int64),
+        batch_time_s=np.zeros(int(c["max_num_seqs"]) + 1),
+        gap_counts=np.zeros(GAP_BINS, np.int64),
+        gap_sums_s=np.zeros(GAP_BINS),
+        samples=rows((replicas, SAMPLES), SAMPLE),
+        spans=rows((replicas, spans), SPAN),
+        ended=np.zeros(ENDED_ROOM, np.int64),
+    )

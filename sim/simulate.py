@@ -1,0 +1,121 @@
+"""The main path: a scenario goes in, a run comes out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from specplan.sim import setup
+from specplan.sim.cluster import Cluster
+from specplan.sim.records import GapHistogram, Run, saturation
+from specplan.sim.state import SAMPLE, SPAN
+from specplan.sim.workload import prepare
+
+if TYPE_CHECKING:
+    from specplan.scenarios.schema import Scenario
+
+SPANS = 4096
+
+
+def simulate(scenario: Scenario, progress: Callable[[int, int], None] | None = None) -> Run:
+    """Simulate every request of a scenario, from its arrival until its client has all tokens.
+
+    `progress(ended, requests)` is called now and then. On KeyboardInterrupt the run ends with what
+    is complete and says so in `interrupted`. Equal scenarios and seeds give equal runs.
+    Raises ScenarioError for a trace that cannot be read or that has too few rows.
+
+    >>> from specplan.scenarios import load
+    >>> run = simulate(load("toy-20ms", ["workload.requests=10"]))
+    >>> len(run.requests["rounds"]), run.requests["output_tokens"].sum()
+    (10, np.int64(1280))
+    """
+    config_row = setup.config(scenario)
+    gamma_max = int(config_row["gamma_max"][0])
+    laws = setup.laws(scenario, gamma_max)
+    workload = prepare(scenario, laws)
+    tables = setup.tables(scenario, laws, gamma_max)
+    cluster = Cluster(
+        workload, config_row, tables, setup.engine(scenario, config_row, SPANS), progress
+    )
+    interrupted = False
+    begun = time.perf_counter()
+    try:
+        with np.errstate(over="ignore"):  # the luck's hash wraps around on purpose
+            cluster.run()
+    except KeyboardInterrupt:
+        interrupted = True
+    return _run(scenario, cluster, interrupted=interrupted, loop_s=time.perf_counter() - begun)
+
+
+def _run(scenario: Scenario, cluster: Cluster, *, interrupted: bool, loop_s: float) -> Run:
+    engine, replicas = cluster.engine, cluster.engine.replicas
+    requests = cluster.ring.columns()
+    ended = requests["finish_s"][np.isfinite(requests["finish_s"])]
+    begin_s = float(requests["arrival_s"][0]) if len(requests["arrival_s"]) else 0.0
+    duration_s = float(ended.max()) - begin_s if len(ended) else 0.0
+    total = {name: replicas[name].sum() for name in replicas.dtype.names}
+    slots = scenario.scheduler.max_num_seqs * scenario.cluster.replicas
+    return Run(
+        scenario=scenario,
+        requests=requests,
+        phases=_phases(scenario, replicas, duration_s),
+        itl=GapHistogram(
+            engine.gap_counts,
+            engine.gap_sums_s,
+            float(total["gaps_squared"]),
+            float(replicas["gap_min_s"].min()),
+            float(replicas["gap_max_s"].max()),
+        ),
+        samples=_columns(engine.samples, replicas["samples"], SAMPLE.names),
+        spans=_columns(engine.spans, replicas["spans"], SPAN.names),
+        batch_time_s=engine.batch_time_s,
+        duration_s=duration_s,
+        engine_steps=int(total["engine_steps"]),
+        rounds=int(total["rounds"]),
+        drafting_rounds=int(total["drafting_rounds"]),
+        drafted_tokens=int(total["drafted_tokens"]),
+        accepted_tokens=int(total["accepted_tokens"]),
+        wasted_draft_tokens=int(
+            total["drafted_tokens"] - total["accepted_tokens"] + total["discarded_tokens"]
+        ),
+        wasted_draft_s=float(total["wasted_draft_s"]),
+        committed_tokens=int(total["committed_tokens"]),
+        preemptions=int(total["preemptions"]),
+        saturated=not cluster.closed and saturation(requests, slots),
+        interrupted=interrupted,
+        loop_s=loop_s,
+    )
+
+
+def _phases(scenario: Scenario, replicas: Any, duration_s: float) -> dict[str, dict[str, float]]:
+    """Seconds of each GPU in each phase; what is left of the run is idle."""
+    gpus: dict[str, dict[str, float]] = {}
+    apart = scenario.gamma > 0 and scenario.draft.placement != "colocated"
+    for number, rep in enumerate(replicas):
+        drafting = {"prefill": float(rep["draft_prefill_s"]), "draft": float(rep["draft_s"])}
+        target = {
+            "prefill": float(rep["prefill_s"]),
+            "draft": 0.0,
+            "verify": float(rep["verify_s"]),
+            "overhead": float(rep["overhead_s"]),
+        }
+        if apart:
+            gpus[f"draft{number}"] = {**drafting, "verify": 0.0, "overhead": 0.0}
+        else:
+            target["prefill"] += drafting["prefill"]
+            target["draft"] = drafting["draft"]
+        gpus[f"replica{number}"] = target
+    for phases in gpus.values():
+        phases["idle"] = max(0.0, duration_s - sum(phases.values()))
+    return dict(sorted(gpus.items(), reverse=True))
+
+
+def _columns(rows: Any, counts: Any, names: tuple[str, ...] | None) -> dict[str, Any]:
+    """The used part of every replica's rows, one array a column."""
+    return {
+        name: np.concatenate([rows[name][i, :count] for i, count in enumerate(counts)])
+        for name in names or ()
+    }

@@ -1,0 +1,155 @@
+"""The requests of a scenario, made chunk by chunk: every property a pure function of (seed, request)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.sim.luck import request_keys, request_uniforms
+from specplan.sim.state import NOBODY, REQUEST, UNFINISHED, rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from specplan.scenarios.importers.traces import Trace
+    from specplan.scenarios.schema import Scenario
+    from specplan.scenarios.schema_workload import Lengths
+    from specplan.sim.setup import Laws
+
+CLASS, PROMPT, OUTPUT, LAW, ALPHA, GAP, ROUTE, ROUTE_AGAIN = range(1, 9)
+DEFAULT_REQUESTS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """What `scenario.workload` asks for, ready to be made in chunks."""
+
+    scenario: Scenario
+    laws: Laws
+    trace: Trace | None
+    lengths: Trace | None
+    requests: int
+
+    def chunk(self, first: int, count: int, begin_s: float) -> Any:
+        """Rows of requests `first` … `first + count − 1`; open arrivals go on from `begin_s`."""
+        number = np.arange(first, first + count, dtype=np.int64)
+        seed, workload = self.scenario.seed, self.scenario.workload
+        made = rows(count, REQUEST)
+        made["request"] = number
+        made["key"] = request_keys(seed, number)
+        made["status"] = UNFINISHED
+        made["next"] = NOBODY
+        made["gamma"] = -1
+        made["caught_up"] = 1
+        for field in ("admitted_s", "first_token_s", "last_chunk_s", "finish_s"):
+            made[field] = np.nan
+        made["cls"] = self._classes(number)
+        made["prompt_tokens"] = self._lengths(number, made["cls"], "prompt_tokens", PROMPT)
+        made["output_tokens"] = self._lengths(number, made["cls"], "output_tokens", OUTPUT)
+        made["to_prefill"] = made["prompt_tokens"]
+        made["left"] = made["output_tokens"]
+        law_luck = request_uniforms(seed, number, LAW)
+        made["law"], made["alpha"] = self.laws.draw(
+            made["cls"], law_luck, lambda: request_uniforms(seed, number, ALPHA)
+        )
+        if workload.classes and self.scenario.scheduler.policy == "priority":
+            ranks = np.array([kind.priority for kind in workload.classes])
+            made["priority"] = np.searchsorted(np.unique(ranks), ranks)[made["cls"]]
+        if workload.arrivals.open:
+            made["arrival_s"] = self._arrivals(number, begin_s)
+        made["deadline_s"] = made["arrival_s"] + (workload.timeout or np.inf)
+        return made
+
+    def _classes(self, number: NDArray[np.int64]) -> NDArray[np.int64]:
+        classes = self.scenario.workload.classes
+        if not classes:
+            return np.zeros(len(number), np.int64)
+        shares = np.cumsum([kind.weight for kind in classes])
+        drawn = request_uniforms(self.scenario.seed, number, CLASS) * shares[-1]
+        return np.minimum(np.searchsorted(shares, drawn, side="right"), len(classes) - 1)
+
+    def _lengths(
+        self, number: NDArray[np.int64], cls: NDArray[np.int64], field: str, purpose: int
+    ) -> NDArray[np.int64]:
+        common: Lengths = getattr(self.scenario, field)
+        stated = [getattr(kind, field) or common for kind in self.scenario.workload.classes]
+        luck = request_uniforms(self.scenario.seed, number, purpose)
+        if not stated:
+            return self._drawn(common, number, luck, field)
+        made = np.zeros(len(number), np.int64)
+        for index, lengths in enumerate(stated):
+            chosen = cls == index
+            made[chosen] = self._drawn(lengths, number[chosen], luck[chosen], field)
+        return made
+
+    def _drawn(
+        self, lengths: Lengths, number: NDArray[np.int64], luck: NDArray[np.float64], field: str
+    ) -> NDArray[np.int64]:
+        if lengths.kind != "trace":
+            return lengths.tokens(luck)
+        source = self.lengths or self.trace
+        assert source is not None  # the schema refuses trace lengths without a file
+        column: NDArray[np.int64] = getattr(source, field)
+        return column[number % len(column)]
+
+    def _arrivals(self, number: NDArray[np.int64], begin_s: float) -> NDArray[np.float64]:
+        arrivals = self.scenario.workload.arrivals
+        if self.trace is not None:
+            moments: NDArray[np.float64] = self.trace.arrival_s[number] * arrivals.time_scale
+            return moments
+        if arrivals.interval is not None:
+            return number * arrivals.interval
+        luck = request_uniforms(self.scenario.seed, number, GAP)
+        if arrivals.on_off is not None:
+            cycle = arrivals.on_off
+            periods = np.floor(begin_s / (cycle.on + cycle.off))
+            begun_s = begin_s - periods * cycle.off
+            busy_s = begun_s + np.cumsum(-np.log1p(-luck) / cycle.rate)
+            return busy_s + np.floor(busy_s / cycle.on) * cycle.off
+        rate = arrivals.rate or np.inf
+        if np.isinf(rate):
+            return np.zeros(len(number))
+        return begin_s + np.cumsum(gaps_s(luck, rate, arrivals.burstiness))
+
+
+def gaps_s(luck: NDArray[np.float64], rate: float, burstiness: float) -> NDArray[np.float64]:
+    """Gaps between arrivals, seconds: gamma with this shape and mean 1/rate, as `vllm bench serve`.
+
+    >>> gaps_s(np.array([0.5]), rate=2.0, burstiness=1.0).round(6)  # exponential: ln 2 / 2
+    array([0.346574])
+    """
+    if burstiness == 1.0:
+        return -np.log1p(-luck) / rate
+    from scipy.special import gammaincinv
+
+    drawn: NDArray[np.float64] = gammaincinv(burstiness, luck) / (burstiness * rate)
+    return drawn
+
+
+def prepare(scenario: Scenario, laws: Laws) -> Workload:
+    """Read the files a workload names and settle how many requests there are.
+
+    Raises ScenarioError for a trace with fewer rows than requests are asked for.
+    """
+    from specplan.scenarios.importers.traces import read_lengths, read_trace
+
+    workload = scenario.workload
+    path = workload.arrivals.trace
+    trace = read_trace(Path(path)) if path else None
+    lengths = read_lengths(Path(workload.lengths)) if workload.lengths else None
+    available = len(trace.arrival_s) if trace is not None else None
+    asked = workload.requests or available or DEFAULT_REQUESTS
+    if available is not None and asked > available:
+        raise ScenarioError(
+            Fault(
+                f"{asked} requests are asked for and the trace has {available}",
+                f"at most {available}, or leave it out to take them all",
+                field="workload.requests",
+                file=str(path),
+            )
+        )
+    return Workload(scenario, laws, trace, lengths, asked)
