@@ -123,26 +123,26 @@ def _own_warnings(
         found.append(
             (
                 "figures_disagree",
-                f"the figures disagree by {reading.disagreement:.1%} in tokens per round, beyond their"
-                f" printed digits; {reading.statements[0]} is the one converted",
+                f"the figures disagree by {reading.disagreement:.1%} in tokens per round, beyond"
+                f" their printed digits; {reading.statements[0]} is the one converted",
             )
         )
     if reading.acceptance_length == 1 and reading.gamma:
         found.append(
             (
                 "nothing_accepted",
-                "no draft token is ever accepted: speculation only costs time; 0 at every position is"
-                " usually a setup error (wrong draft, tokenizer or template)",
+                "no draft token is ever accepted: speculation only costs time; 0 at every position"
+                " is usually a setup error (wrong draft, tokenizer or template)",
             )
         )
     if stated.dataset is not None and stated.dataset.lower() in RANDOM_DATASETS:
-        derated = max(1.0, (row["tokens_per_round"] or 1.0) / RANDOM_TEXT_FACTOR)
+        stated_tau = row["tokens_per_round"] or 1.0
+        derated = max(1.0, stated_tau / RANDOM_TEXT_FACTOR)
         found.append(
             (
                 "synthetic_acceptance",
                 f"acceptance on {stated.dataset} text overstates real text (by about 23 % in"
-                f" SPEED-Bench): plan with {derated:.3g} … {row['tokens_per_round'] or 1.0:.3g} tokens"
-                " per round",
+                f" SPEED-Bench): plan with {derated:.3g} … {stated_tau:.3g} tokens per round",
             )
         )
     return found

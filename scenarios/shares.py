@@ -84,8 +84,8 @@ def read_shares(text: str, field: str) -> tuple[tuple[Figure, ...], list[Warned]
         warnings.append(
             (
                 "percent_below_one",
-                f"{field} {text} is {largest / 100:g} as a fraction; a percentage below 1 is usually"
-                f" a fraction with a percent sign behind it ({largest:g})",
+                f"{field} {text} is {largest / 100:g} as a fraction; a percentage below 1 is"
+                f" usually a fraction with a percent sign behind it ({largest:g})",
             )
         )
     if not percent and 1 < largest < 2:
