@@ -8,16 +8,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from specplan.scenarios.schema import Scenario
+    from specplan.scenarios.schema_acceptance import AcceptanceBlock
+    from specplan.scenarios.schema_workload import Lengths
 
-Contradiction = tuple[tuple[str, ...], str, str]  # path of the field, what is wrong, what is right
+Path_ = tuple[str, ...]
+Contradiction = tuple[Path_, str, str]  # path of the field, what is wrong, what is right
 
 
 def contradictions(scenario: Scenario) -> list[Contradiction]:
     """Find everything in a scenario that contradicts itself, field by field."""
-    found = [*_lengths(scenario), *_memory(scenario), *_budget(scenario)]
+    found = [*_costs(scenario), *_lengths(scenario), *_memory(scenario), *_budget(scenario)]
     if scenario.speculation.method != "none":
         found += [*_drafting(scenario), *_acceptance(scenario)]
     return found
+
+
+def _costs(scenario: Scenario) -> Iterator[Contradiction]:
+    for name, block in (("round", scenario.target.round), ("step", scenario.target.step)):
+        if block is not None and block.constant == 0 and not block.launch_floor + block.overhead:
+            yield ("target", name), "a pass of the target that costs nothing", "above 0 ms"
 
 
 def _drafting(scenario: Scenario) -> Iterator[Contradiction]:
@@ -54,7 +63,8 @@ def _drafting(scenario: Scenario) -> Iterator[Contradiction]:
 
 
 def _acceptance(scenario: Scenario) -> Iterator[Contradiction]:
-    gamma = scenario.gamma
+    gamma, deepest = scenario.gamma, scenario.deepest_gamma
+    blocks: list[tuple[Path_, AcceptanceBlock | None]]
     blocks = [(("speculation", "acceptance"), scenario.speculation.acceptance)]
     blocks += [
         (("workload", "classes", kind.name, "acceptance"), kind.acceptance)
@@ -67,9 +77,13 @@ def _acceptance(scenario: Scenario) -> Iterator[Contradiction]:
             if gamma and not own:
                 yield path, "is missing", "how many tokens are kept: `{alpha: 0.7}`"
             continue
-        if block.positions < gamma:
-            wrong = f"states {block.positions} draft positions and gamma is {gamma}"
-            yield (*path, block.kind), wrong, f"{gamma} numbers, or a smaller gamma"
+        covered = block.covers(gamma)
+        if covered < deepest:
+            by = f"gamma is {gamma}" if deepest == gamma else f"the policy may choose γ {deepest}"
+            wrong = f"states {covered:g} draft positions and {by}"
+            right = f"{deepest} positions, a smaller γ, or a rule: `extend: last_ratio`"
+            yield (*path, block.kind), wrong, right
+        yield from _ranks(scenario, (*path, block.kind), block)
         tau, measured = block.acceptance_length, block.at_gamma or gamma
         if gamma and tau is not None and tau > measured + 1:
             wrong = f"{tau:g} tokens per round with {measured} drafted"
@@ -78,6 +92,20 @@ def _acceptance(scenario: Scenario) -> Iterator[Contradiction]:
                 wrong,
                 f"at most γ + 1 = {measured + 1}, bonus token included",
             )
+
+
+def _ranks(scenario: Scenario, path: Path_, block: AcceptanceBlock) -> Iterator[Contradiction]:
+    tree = scenario.speculation.tree
+    if block.ranks is not None and tree is not None:
+        widest = 1 + max(max(node) for node in tree.paths)
+        if widest > len(block.ranks):
+            wrong = f"states {len(block.ranks)} ranks and the tree has nodes of rank {widest}"
+            yield path, wrong, f"{widest} numbers, or a narrower tree"
+    elif block.ranks is not None:
+        wrong = f"does not apply to method {scenario.speculation.method}"
+        yield path, wrong, "only to `method: tree`"
+    if block.kind.startswith("recorded") and scenario.speculation.draft_probability < 1:
+        yield path, "replays every round, and draft_probability leaves some out", "one of them"
 
 
 def _lengths(scenario: Scenario) -> Iterator[Contradiction]:
@@ -89,6 +117,7 @@ def _lengths(scenario: Scenario) -> Iterator[Contradiction]:
             given = getattr(workload, name) is not None
             wrong = "is `trace` and there is no trace" if given else "is missing"
             yield ("workload", name), wrong, "a length such as `128`, or `arrivals: {trace: FILE}`"
+    outputs: list[tuple[Path_, Lengths]]
     outputs = [(("workload", "output_tokens"), scenario.output_tokens)]
     outputs += [
         (("workload", "classes", kind.name, "output_tokens"), kind.output_tokens)
@@ -98,10 +127,10 @@ def _lengths(scenario: Scenario) -> Iterator[Contradiction]:
     for path, lengths in outputs:
         if lengths.smallest is not None and lengths.smallest < 1:
             yield path, "a request of 0 output tokens", "at least 1"
-    if _has_prompts(scenario) and scenario.target.prefill is None:
-        if scenario.target.round.kind == "constant":
-            wrong = "is missing: requests have prompts and a constant round cannot price them"
-            yield ("target", "prefill"), wrong, "`prefill: {per_token: 20 us}`"
+    unpriced = scenario.target.prefill is None and scenario.target.round.kind == "constant"
+    if unpriced and _has_prompts(scenario):
+        wrong = "is missing: requests have prompts and a constant round cannot price them"
+        yield ("target", "prefill"), wrong, "`prefill: {per_token: 20 us}`"
 
 
 def _has_prompts(scenario: Scenario) -> bool:

@@ -44,7 +44,7 @@ class OperatingPoint:
 
 
 def predict(scenario: Scenario) -> Prediction:
-    """Closed form of MODEL.md §3 for a scenario, at its operating point.
+    """Compute the closed form of MODEL.md §3 for a scenario, at its operating point.
 
     The finite figures are those of an output of mean length, rounded. Raises ScenarioError.
 
@@ -57,7 +57,7 @@ def predict(scenario: Scenario) -> Prediction:
 
 
 def predict_at(scenario: Scenario, point: OperatingPoint) -> Prediction:
-    """Closed form of a scenario at a given batch, context and γ. Raises ScenarioError."""
+    """Compute the closed form at a given batch, context and γ; raises ScenarioError."""
     at = Priced(scenario, point.context_tokens)
     made = round(point.output_tokens) - at.by_prefill
     try:
@@ -159,11 +159,11 @@ def _cap(scenario: Scenario, load: Offered) -> tuple[float, list[str]]:
     if budget < places:
         places = float(budget)
         notes.append(f"the token budget admits {budget} sequences of width γ + 1")
-    if scenario.kv_cache is not None:
-        cache = scenario.kv_cache
+    cache, total = scenario.kv_cache, scenario.kv_blocks
+    if cache is not None and total is not None:
         tokens = load.prompt_tokens + load.output_tokens / 2 + scenario.gamma
         blocks = math.ceil(tokens / cache.block_tokens)
-        held = scenario.kv_blocks * (1 - cache.watermark) / blocks
+        held = total * (1 - cache.watermark) / blocks
         if held < places:
             places = max(1.0, held)
             notes.append(f"the KV cache holds {places:.4g} sequences of {tokens:.4g} tokens")

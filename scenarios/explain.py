@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from specplan.scenarios.errors import Fault, nearest
 from specplan.scenarios.overrides import block_at
-from specplan.scenarios.schema import Contradictions
+from specplan.scenarios.schema import ContradictionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,15 +38,24 @@ _KINDS = {
 def explain(error: ValidationError, source: Source, touched: Mapping[Path_, str]) -> list[Fault]:
     """Turn every error of a validation into a fault, in the order of the file."""
     found: list[tuple[Path_, str, str]] = []
-    for detail in error.errors(include_url=False):
+    details = error.errors(include_url=False)
+    for detail in details:
+        if detail["type"] in ("too_short", "too_long") and _within(detail, details):
+            continue  # items that failed are not counted
         cause = detail.get("ctx", {}).get("error")
-        if isinstance(cause, Contradictions):
+        if isinstance(cause, ContradictionError):
             found += cause.found
         else:
             path = _written_path(detail["loc"], source.data)
             found.append((path, *_sentence(detail, path)))
     faults = [_placed(path, wrong, right, source, touched) for path, wrong, right in found]
     return sorted(dict.fromkeys(faults), key=lambda fault: (fault.line or 0, fault.column or 0))
+
+
+def _within(outer: ErrorDetails, details: list[ErrorDetails]) -> bool:
+    """Whether something inside this location is wrong, too."""
+    depth = len(outer["loc"])
+    return any(d["loc"][:depth] == outer["loc"] and len(d["loc"]) > depth for d in details)
 
 
 def _written_path(loc: tuple[int | str, ...], data: Any) -> Path_:
@@ -56,11 +65,14 @@ def _written_path(loc: tuple[int | str, ...], data: Any) -> Path_:
     """
     path: Path_ = ()
     here = data
-    for number, step in enumerate(loc):
+    for number, stated in enumerate(loc):
+        step = stated
         if isinstance(here, dict) and isinstance(step, int):
             step = list(here)[step] if step < len(here) else str(step)
-        if (isinstance(here, dict) and step in here) or (isinstance(here, list) and isinstance(step, int) and step < len(here)):
+        if isinstance(here, dict) and step in here:
             here = here[step]
+        elif isinstance(here, list) and step in range(len(here)):
+            here = here[int(step)]
         elif number < len(loc) - 1 or not isinstance(here, dict):
             continue
         path = (*path, str(step))
@@ -107,7 +119,7 @@ def _known_keys(loc: tuple[int | str, ...], path: Path_) -> str:
 def _placed(
     path: Path_, wrong: str, right: str, source: Source, touched: Mapping[Path_, str]
 ) -> Fault:
-    for set_path, shown in reversed(touched.items()):
+    for set_path, shown in reversed(list(touched.items())):
         if path[: len(set_path)] == set_path or set_path[: len(path)] == path:
             return Fault(wrong, right, shown, field=".".join(path))
     place = source.keys.get(path) if wrong == "unknown key" else source.places.get(path)

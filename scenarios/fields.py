@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from annotated_types import Ge, Gt, Le
 from pydantic import (
@@ -20,7 +20,6 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from specplan.scenarios.units import (
@@ -33,6 +32,9 @@ from specplan.scenarios.units import (
     parse_fraction,
     parse_rate,
 )
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
 
 
 def fault(wrong: str, right: str) -> PydanticCustomError:
@@ -174,7 +176,7 @@ class Choice(Section):
             if name in whole
             and (name == self.kind or value != type(self).model_fields[name].default)
         }
-        if list(said) == [self.bare]:
+        if self.bare is not None and list(said) == [self.bare]:
             return said[self.bare]
         return self.kind if list(said) == [self.kind] and said[self.kind] is True else said
 
@@ -185,7 +187,7 @@ class Choice(Section):
         """Admit the short forms next to the block."""
         block = handler.resolve_ref_schema(handler(core_schema))
         shorts: list[JsonSchemaValue] = [{"enum": list(cls.words)}] if cls.words else []
-        if cls.bare:
+        if cls.bare is not None:
             choices = block["properties"][cls.bare].get("anyOf", [block["properties"][cls.bare]])
             shorts += [choice for choice in choices if choice.get("type") != "null"]
         inner = {key: block.pop(key) for key in list(block) if key not in {"title", "description"}}

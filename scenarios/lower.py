@@ -2,38 +2,77 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from specplan.models import cost as costs
 from specplan.models.acceptance import Acceptance
-from specplan.models.cost import Cost
+from specplan.models.conversions import (
+    alpha_from_tokens_per_round,
+    conditional_from_pq,
+    conditional_from_unconditional,
+    unconditional_from_alpha,
+    unconditional_from_conditional,
+    unconditional_from_histogram,
+)
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from specplan.models.cost import Cost
     from specplan.scenarios.schema import Scenario
     from specplan.scenarios.schema_acceptance import AcceptanceBlock
-    from specplan.scenarios.schema_costs import CostBlock
+    from specplan.scenarios.schema_costs import CostBlock, RooflineCost
+    from specplan.scenarios.schema_speculation import Tree
 
 
 def lower_cost(block: CostBlock) -> Cost:
-    """Turn a cost block into `models.cost.Cost`, with its launch floor, overhead and evidence."""
+    """Turn a cost block into `models.cost.Cost`, with its launch floor, overhead and evidence.
+
+    Raises ScenarioError for a table or a model's config that cannot be read.
+
+    >>> from specplan.scenarios.schema_costs import CostBlock
+    >>> lower_cost(CostBlock.model_validate("20 ms")).kind
+    'constant'
+    """
     if block.constant is not None:
-        priced = costs.constant(block.constant, block.evidence, block.source)
+        priced = costs.constant(block.constant)
     elif block.linear is not None:
         terms = block.linear
         priced = costs.linear(
-            terms.base,
-            terms.per_sequence,
-            terms.per_token,
-            terms.per_context_token,
-            block.evidence,
-            block.source,
+            terms.base, terms.per_sequence, terms.per_token, terms.per_context_token
         )
+    elif block.table is not None:
+        from specplan.scenarios.cost_tables import read_cost_table
+
+        path = Path(block.table)
+        priced = read_cost_table(path, pads_batch=block.pads_batch, outside=block.outside)
     else:
-        raise ScenarioError(Fault(f"cost model {block.kind} is not available", "linear, constant"))
-    return priced.composed(block.launch_floor, block.overhead)
+        assert block.roofline is not None  # one alternative is always written
+        priced = _roofline(block.roofline)
+    priced = priced.composed(block.launch_floor, block.overhead)
+    stated = replace(priced, source=block.source) if block.source else priced
+    return replace(stated, provenance=block.evidence) if block.evidence else stated
+
+
+def _roofline(block: RooflineCost) -> Cost:
+    from specplan.scenarios.rooflines import roofline_cost
+
+    return roofline_cost(
+        block.gpu,
+        Path(block.model),
+        dtype=block.dtype,
+        kv_dtype=block.kv_dtype,
+        tensor_parallel=block.tensor_parallel,
+        compute_efficiency=block.compute_efficiency,
+        memory_efficiency=block.memory_efficiency,
+    )
 
 
 def lower_acceptance(
@@ -44,7 +83,8 @@ def lower_acceptance(
     Raises ScenarioError where fewer than `positions` draft positions are stated.
     """
     classes = scenario.workload.classes
-    if request_class is None and any(c.acceptance or c.draft_probability for c in classes):
+    own = any(kind.acceptance or kind.draft_probability is not None for kind in classes)
+    if request_class is None and own:
         parts = [lower_acceptance(scenario, positions, kind.name) for kind in classes]
         return Acceptance.mixture(_shares([kind.weight for kind in classes]), parts)
     stated = next((kind for kind in classes if kind.name == request_class), None)
@@ -52,32 +92,118 @@ def lower_acceptance(
     hit = stated.draft_probability if stated else None
     hit = scenario.speculation.draft_probability if hit is None else hit
     if block is None or positions == 0:
-        return Acceptance.from_unconditional(np.zeros((0,)), hit)
-    if block.positions < positions:
-        raise ScenarioError(
-            Fault(
-                f"acceptance is stated for {block.positions} draft positions, {positions} are asked for",
-                "state more positions, or draft fewer",
-                field="speculation.acceptance",
-            )
-        )
-    return _lower(block, positions, block.at_gamma or scenario.gamma, hit)
+        return Acceptance.from_unconditional(np.zeros(0), hit)
+    covered = block.covers(scenario.gamma)
+    if covered < positions:
+        wrong = f"states {covered:g} draft positions, and {positions} are asked for"
+        right = "state more positions, or draft fewer"
+        raise ScenarioError(Fault(wrong, right, field="speculation.acceptance"))
+    try:
+        law = _law(scenario, block, positions, hit)
+    except ValueError as error:
+        raise ScenarioError(Fault(str(error), field="speculation.acceptance")) from None
+    return law.truncated(positions)
 
 
-def _lower(block: AcceptanceBlock, positions: int, gamma: int, hit: float) -> Acceptance:
+def _law(scenario: Scenario, block: AcceptanceBlock, positions: int, hit: float) -> Acceptance:
     match block.kind:
         case "alpha":
             spread = block.concentration or np.inf
             return Acceptance.from_alpha(block.alpha or 0.0, positions, hit, spread)
-        case "conditional":
-            law = Acceptance.from_conditional(block.conditional or (), hit)
-        case "unconditional":
-            law = Acceptance.from_unconditional(block.unconditional or (), hit)
+        case "mixture":
+            parts = block.mixture or ()
+            laws = [_law(scenario, part, positions, hit).truncated(positions) for part in parts]
+            return Acceptance.mixture(_shares([part.weight for part in parts]), laws)
+        case "recorded" | "recorded_file":
+            kept = block.recorded or _recorded(block.recorded_file or "")
+            return Acceptance.from_recorded(kept, max(block.at_gamma or 0, *kept, positions))
+        case "acceptance_length" if block.concentration:
+            alpha = _stated(scenario, block)[0]
+            return Acceptance.from_alpha(alpha, positions, hit, block.concentration)
         case _:
-            raise ScenarioError(Fault(f"acceptance {block.kind} is not available"))
-    return law.truncated(positions)
+            stated = _stated(scenario, block)
+            return Acceptance.from_unconditional(extended(stated, positions, block.extend), hit)
 
 
-def _shares(weights: list[float]) -> np.ndarray:
+def _stated(scenario: Scenario, block: AcceptanceBlock) -> NDArray[np.float64]:
+    """List A_i at the positions that a block states."""
+    match block.kind:
+        case "unconditional":
+            return np.array(block.unconditional)
+        case "conditional":
+            return unconditional_from_conditional(block.conditional or ())
+        case "pq":
+            pairs = [(pair.p, pair.q) for pair in block.pq or ()]
+            return unconditional_from_conditional(conditional_from_pq(pairs))
+        case "histogram":
+            return unconditional_from_histogram(block.histogram or ())
+        case "ranks":
+            tree = scenario.speculation.tree
+            assert tree is not None  # the schema refuses ranks without one
+            return depth_law(tree, block.ranks or ())
+        case _:
+            tau = block.acceptance_length or 1.0
+            measured = scenario.gamma if block.at_gamma is None else block.at_gamma
+            if block.shape == "minimum_variance":  # vLLM's synthetic mode: 1, …, 1, rest, 0, …
+                return np.minimum(np.maximum(tau - 1 - np.arange(measured), 0.0), 1.0)
+            alpha = float(alpha_from_tokens_per_round(tau, measured))
+            return unconditional_from_alpha(alpha, measured)
+
+
+def extended(unconditional: NDArray[np.float64], positions: int, rule: str) -> NDArray[np.float64]:
+    """Continue a list A_i to `positions` with one conditional acceptance, chosen by the rule.
+
+    iid: the α whose tokens per round are those of the list; last_ratio: the last a_i; plateau: the
+    mean of the last two. What is stated stays as it is.
+
+    >>> extended(np.array([0.8, 0.4]), 3, "last_ratio").tolist()
+    [0.8, 0.4, 0.2]
+    """
+    stated = len(unconditional)
+    if positions <= stated or stated == 0:
+        return unconditional
+    if rule == "iid":
+        further = float(alpha_from_tokens_per_round(1 + unconditional.sum(), stated))
+    else:
+        ratios = conditional_from_unconditional(unconditional)
+        further = float(ratios[-2:].mean() if rule == "plateau" else ratios[-1])
+    more = unconditional[-1] * further ** np.arange(1, positions - stated + 1)
+    return np.concatenate([unconditional, more])
+
+
+def depth_law(tree: Tree, ranks: Sequence[float]) -> NDArray[np.float64]:
+    """Chance that a tree keeps 1, 2, … levels: Σ over the nodes of a level of Π ranks on the path.
+
+    Their sum is the expected accepted length of Sequoia (Chen et al. 2024, Theorem 3.1), where the
+    acceptance of a child depends on its rank alone.
+
+    >>> from specplan.scenarios.schema_speculation import Tree
+    >>> depth_law(Tree.model_validate({"width": 2, "depth": 2}), [0.6, 0.2]).round(3).tolist()
+    [0.8, 0.64]
+    """
+    law = np.zeros(tree.levels)
+    for path in tree.paths:
+        law[len(path) - 1] += np.prod([ranks[rank] for rank in path])
+    return np.minimum(law, 1.0)
+
+
+def _recorded(path: str) -> tuple[int, ...]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(Fault(f"cannot be read: {error}", file=path)) from None
+    kept = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.strip().isdecimal():
+            wrong = f"`{line.strip()[:40]}` is not a number of tokens"
+            raise ScenarioError(Fault(wrong, "one whole number a line", path, number))
+        kept += [int(line)] if line.strip() else []
+    if not kept:
+        raise ScenarioError(Fault("is empty", "one whole number a line", path))
+    return tuple(kept)
+
+
+def _shares(weights: Sequence[float]) -> NDArray[np.float64]:
     listed = np.asarray(weights, dtype=np.float64)
-    return listed / listed.sum()
+    shares: NDArray[np.float64] = listed / listed.sum()
+    return shares

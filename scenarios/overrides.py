@@ -16,6 +16,7 @@ from specplan.scenarios.schema_costs import CostBlock, LinearCost
 from specplan.scenarios.source import parse_value
 
 Path_ = tuple[str, ...]
+_MEASURED_AT_GAMMA = {"acceptance_length", "recorded", "recorded_file"}
 
 
 def apply_sets(data: dict[str, Any], sets: typing.Iterable[str]) -> dict[Path_, str]:
@@ -31,7 +32,10 @@ def apply_sets(data: dict[str, Any], sets: typing.Iterable[str]) -> dict[Path_, 
     {'target': {'round': {'linear': {'base': '6 ms'}}}}
     """
     touched: dict[Path_, str] = {}
-    _pin_measured_gamma(data)
+    sets = list(sets)
+    names = [text.partition("=")[0] for text in sets]
+    if "speculation.gamma" in names and not any(".acceptance" in name for name in names):
+        _pin_measured_gamma(data)
     faults = []
     for text in sets:
         shown = f"--set {text}"
@@ -155,7 +159,7 @@ def _pin_measured_gamma(data: dict[str, Any]) -> None:
         block = owner.get("acceptance") if isinstance(owner, dict) else None
         parts = block.get("mixture", [block]) if isinstance(block, dict) else []
         for part in parts if isinstance(parts, list) else []:
-            if isinstance(part, dict) and "acceptance_length" in part:
+            if isinstance(part, dict) and part.keys() & _MEASURED_AT_GAMMA:
                 part.setdefault("at_gamma", speculation["gamma"])
 
 

@@ -102,7 +102,7 @@ class Priced:
         return float(sum(self.costs(batch, gamma).parts(gamma, drafting, full)))
 
     def mean_rounds(self, output_tokens: float) -> float:
-        """Rounds of an output of mean length, at the scenario's own γ."""
+        """Count the rounds of an output of mean length, at the scenario's own γ."""
         made = max(round(output_tokens) - self.by_prefill, 0)
         gamma = self.scenario.gamma
         if made > LONGEST_EXACT:
@@ -114,11 +114,11 @@ class Priced:
         scenario = self.scenario
         own, draft = scenario.target_prefill(), scenario.draft_prefill()
         if prompt_tokens == 0:
-            return lambda batch: 0.0
+            return lambda _: 0.0
         drafting_s = float(draft.seconds(1, 0, 0, prompt_tokens)) if scenario.gamma else 0.0
         if own is not None:
             alone_s = float(own.seconds(1, 0, 0, prompt_tokens)) + drafting_s
-            return lambda batch: alone_s
+            return lambda _: alone_s
         cost, width = self.wide, scenario.verify_width
 
         def added_s(batch: float) -> float:

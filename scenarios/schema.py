@@ -63,7 +63,7 @@ class Scenario(Section):
     def _consistent(self) -> Self:
         found = contradictions(self)
         if found:
-            raise Contradictions(found)
+            raise ContradictionError(found)
         return self
 
     @property
@@ -93,7 +93,7 @@ class Scenario(Section):
         """Draft positions that every class's acceptance covers; `inf` where a law has no end."""
         own = [kind.acceptance for kind in self.workload.classes] or [None]
         blocks = [block or self.speculation.acceptance for block in own]
-        return min(block.positions if block else 0 for block in blocks)
+        return min(block.covers(self.gamma) if block else 0 for block in blocks)
 
     @property
     def kv_blocks(self) -> int | None:
@@ -144,7 +144,7 @@ class Scenario(Section):
         return lower_cost(self.draft.prefill)
 
     def acceptance(self, positions: int, request_class: str | None = None) -> Acceptance:
-        """Acceptance of the first `positions` draft positions, of all requests or of one class.
+        """Give the acceptance of the first `positions` positions, for all requests or one class.
 
         Raises ScenarioError where the scenario states fewer positions.
         """
@@ -159,7 +159,7 @@ class Scenario(Section):
         return {key: value for key, value in data.items() if value != {}}
 
 
-class Contradictions(ValueError):
+class ContradictionError(ValueError):
     """Fields that are right alone and wrong together: (path, wrong, right) of each."""
 
     def __init__(self, found: list[tuple[tuple[str, ...], str, str]]) -> None:

@@ -1,4 +1,4 @@
-"""The acceptance block: how many drafted tokens the target keeps, and the reading of each number."""
+"""The acceptance block: how many drafted tokens are kept, and what each number means."""
 
 from __future__ import annotations
 
@@ -59,9 +59,10 @@ class AcceptanceBlock(Choice):
         "mixture",
     )
     belongs: ClassVar = {
-        "at_gamma": ("acceptance_length",),
+        "at_gamma": ("acceptance_length", "recorded", "recorded_file"),
         "shape": ("acceptance_length",),
         "concentration": ("alpha", "acceptance_length"),
+        "extend": ("conditional", "unconditional", "acceptance_length", "pq", "histogram"),
     }
 
     alpha: Fraction | None = Field(
@@ -106,12 +107,19 @@ class AcceptanceBlock(Choice):
     )
     at_gamma: Gamma | None = Field(
         default=None,
-        description="γ at which acceptance_length was measured; absent: speculation.gamma.",
+        description="γ at which acceptance_length or the record was taken; absent: "
+        "speculation.gamma.",
     )
     shape: Literal["iid", "minimum_variance"] = Field(
         default="iid",
         description="How acceptance_length is spread over positions: one α for all, or the "
         "least spread (vLLM's synthetic mode).",
+    )
+    extend: Literal["refuse", "iid", "last_ratio", "plateau"] = Field(
+        default="refuse",
+        description="Rule for positions beyond those stated: refuse them; iid: the one α that fits "
+        "what is stated; last_ratio: the last conditional acceptance goes on; plateau: the mean of "
+        "the last two does.",
     )
     concentration: Positive | None = Field(
         default=None,
@@ -146,16 +154,33 @@ class AcceptanceBlock(Choice):
             raise fault("every count is zero", "rounds that kept 0, 1, … drafted tokens")
         return counts
 
-    @property
-    def positions(self) -> float:
-        """Draft positions this statement covers; `inf` where it covers any number."""
+    @model_validator(mode="after")
+    def _within_gamma(self) -> Self:
+        kept = max(self.recorded or (0,))
+        if self.at_gamma is not None and kept > self.at_gamma:
+            raise fault(
+                f"{kept} tokens recorded in one round, and at_gamma is {self.at_gamma}",
+                "drafted tokens kept, without the bonus token",
+            )
+        return self
+
+    def covers(self, gamma: int) -> float:
+        """Draft positions stated, where the scenario drafts γ; `inf` where there is no end.
+
+        >>> AcceptanceBlock.model_validate({"conditional": [0.8, 0.7]}).covers(5)
+        2
+        """
+        if self.extend != "refuse":
+            return math.inf
         match self.kind:
             case "conditional" | "unconditional" | "pq":
                 return len(getattr(self, self.kind))
             case "histogram":
                 return len(self.histogram or ()) - 1
+            case "acceptance_length" | "recorded" | "recorded_file":
+                return gamma if self.at_gamma is None else self.at_gamma
             case "mixture":
-                return min(part.positions for part in self.mixture or ())
+                return min(part.covers(gamma) for part in self.mixture or ())
             case _:
                 return math.inf
 

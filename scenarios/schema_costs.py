@@ -13,7 +13,7 @@ Evidence = Literal["measured", "fitted", "datasheet", "assumed", "analytical"]
 
 
 class LinearCost(Section):
-    """base + per_sequence × sequences + per_token × positions + per_context_token × cached tokens."""
+    """A sum: base, and so much for each sequence, position and cached token of a pass."""
 
     base: Duration = Field(default=0.0, description="Every pass that does any work.")
     per_sequence: Duration = Field(default=0.0, description="Each sequence in the pass.")
@@ -31,21 +31,21 @@ class RooflineCost(Section):
     """The larger of compute time and memory time, from a GPU's datasheet and a model's config."""
 
     gpu: str = Field(description="Name in the bundled table of GPUs, such as `h100-sxm`.")
-    model: FilePath = Field(description="The model's Hugging Face `config.json`.")
-    dtype: Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4", "fp4"] = Field(
-        default="bf16", description="Type in which weights are stored and multiplied."
+    model: FilePath = Field(
+        description="The model's Hugging Face `config.json`, relative to this file."
+    )
+    dtype: Literal["fp32", "bf16", "fp16", "fp8", "int8", "fp4", "mxfp4", "int4"] | None = Field(
+        default=None, description="Type in which weights are stored; absent: what the config says."
     )
     kv_dtype: Literal["fp32", "bf16", "fp16", "fp8", "int8"] | None = Field(
-        default=None, description="Type of the KV cache; absent: as `dtype`, but not below fp8."
+        default=None, description="Type of the KV cache; absent: what the config says."
     )
     tensor_parallel: Count = Field(default=1, description="GPUs that share one pass.")
-    compute_efficiency: Fraction | None = Field(
-        default=None,
-        description="Share of the datasheet's FLOP/s reached; absent: documented default.",
-    )
     memory_efficiency: Fraction | None = Field(
-        default=None,
-        description="Share of the datasheet's bandwidth reached; absent: documented default.",
+        default=None, description="Share of the datasheet's bandwidth reached; absent: 0.90."
+    )
+    compute_efficiency: Fraction | None = Field(
+        default=None, description="Share of the datasheet's FLOP/s reached; absent: 0.80."
     )
 
 
@@ -54,6 +54,7 @@ class CostBlock(Choice):
 
     alternatives: ClassVar = ("constant", "linear", "table", "roofline")
     bare: ClassVar = "constant"
+    belongs: ClassVar = {"outside": ("table",), "pads_batch": ("table",)}
 
     constant: Duration | None = Field(
         default=None, description="The same duration for every pass; `20 ms` alone says this."
@@ -65,8 +66,16 @@ class CostBlock(Choice):
     )
     table: FilePath | None = Field(
         default=None,
-        description="CSV of measured ms over batch × width [× context], relative to this file; "
-        "interpolated, never silently extrapolated.",
+        description="Measured pass times: CSV, JSON or Parquet with batch, width, maybe "
+        "context_tokens, and ms, us or s; relative to this file; interpolated.",
+    )
+    outside: Literal["refuse", "hold", "extend"] = Field(
+        default="refuse",
+        description="table: beyond its edges, refuse, hold the edge's value, or extend its slope.",
+    )
+    pads_batch: bool = Field(
+        default=False,
+        description="table: a batch costs what the next measured one does (captured graphs).",
     )
     roofline: RooflineCost | None = Field(
         default=None, description="Computed from a GPU's datasheet and a model's config."
@@ -75,8 +84,10 @@ class CostBlock(Choice):
         default=0.0, description="No pass gets below this, however little it does."
     )
     overhead: Duration = Field(default=0.0, description="Added to every pass.")
-    evidence: Evidence = Field(
-        default="assumed", description="Where the numbers are from; shown with every result."
+    evidence: Evidence | None = Field(
+        default=None,
+        description="Where the numbers are from; absent: measured for table, datasheet for "
+        "roofline, assumed for others.",
     )
     source: str = Field(default="", description="Who measured or published them, and where.")
 

@@ -151,7 +151,7 @@ class ConfidenceStop(Section):
 
 
 class HfPolicy(Section):
-    """The schedules of Hugging Face transformers: γ + 2 after a fully kept round, γ − 1 otherwise."""
+    """Schedules of Hugging Face transformers: γ + 2 after a fully kept round, else γ − 1."""
 
     increase: Gamma = Field(default=2, description="Added to γ when every drafted token was kept.")
     decrease: Gamma = Field(default=1, description="Taken from γ when one was not.")
@@ -236,7 +236,7 @@ class Speculation(Section):
     )
     gamma: Gamma | None = Field(
         default=None,
-        description="γ: tokens proposed in a round (num_speculative_tokens); for trees their depth.",
+        description="γ: tokens proposed in a round (num_speculative_tokens); a tree's depth.",
     )
     overhead: Duration = Field(
         default=0.0, description="Scheduling, sampling and launches of a round, whatever its width."

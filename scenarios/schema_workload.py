@@ -195,7 +195,7 @@ class Lengths(Choice):
                 return np.full(u.shape, self.fixed, dtype=np.int64)
             case "uniform" if self.uniform:
                 low, high = self.uniform
-                return np.minimum(low + np.floor(u * (high - low + 1)), high).astype(np.int64)
+                return np.minimum(low + (u * (high - low + 1)).astype(np.int64), high)
             case "choice" if self.choice:
                 place = np.minimum(np.floor(u * len(self.choice)), len(self.choice) - 1)
                 return np.asarray(self.choice, dtype=np.int64)[place.astype(np.int64)]

@@ -139,6 +139,7 @@ class _Reader:
             return self.mapping(node, path)
         if isinstance(node, SequenceNode):
             return [self.value(item, (*path, str(i))) for i, item in enumerate(node.value)]
+        assert isinstance(node, ScalarNode)
         return self.scalar(node, path)
 
     def mapping(self, node: MappingNode, path: Path_) -> dict[str, Any]:

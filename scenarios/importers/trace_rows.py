@@ -66,6 +66,7 @@ class Reader:
         self.keys: dict[str, Any] = {}
 
     def trace(self, file: TextIO) -> Trace:
+        """Read a whole file; raises ScenarioError."""
         first = next((line for line in file if line.strip()), "")
         if not first:
             raise self.refusal("is empty", "a trace with a request a line")
@@ -88,6 +89,7 @@ class Reader:
         return self.assembled(kind, found)
 
     def kind_of(self, names: Sequence[str]) -> Kind:
+        """Tell the kind of a file from its field names."""
         kinds = KINDS if self.arrivals else (*KINDS, *LENGTHS_ONLY)
         for kind in kinds:
             if kind.fields <= set(names):
@@ -118,12 +120,14 @@ class Reader:
                 yield [self.object_of(line, row) for row, line in enumerate(taken, self.rows)]
 
     def check_width(self, rows: list[list[str]], width: int) -> None:
+        """Refuse rows of a CSV that are shorter or longer than its header."""
         for number, row in enumerate(rows):
             if len(row) != width:
                 wrong = f"{len(row)} fields, and the header names {width}"
                 raise self.refusal(wrong, "as many in each row", self.line(self.rows + number))
 
     def object_of(self, line: str, row: int = 0) -> dict[str, Any]:
+        """Read one line of JSON lines."""
         try:
             read = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -134,11 +138,14 @@ class Reader:
         return read
 
     def columns(self, kind: Kind, rows: list[Any]) -> tuple[Any, ...]:
+        """Turn a chunk of rows into times, prompt and output lengths, and hash ids."""
         time: NDArray[Any]
         if kind.ticks is None or not self.arrivals:
             time = np.full(len(rows), np.nan)
         else:
-            read: Callable[[Any], Any] = {0: str, 10**9: whole}.get(kind.ticks, decimal)
+            read: Callable[[Any], Any] = decimal
+            if kind.ticks in (0, 10**9):  # times of day, whole nanoseconds
+                read = whole if kind.ticks else str
             values = self.column(rows, kind.time, read)
             time = self.moments(values) if kind.ticks == 0 else np.array(values)
         lengths = [self.column(rows, name, whole) for name in (kind.prompt, kind.output)]
@@ -148,6 +155,7 @@ class Reader:
         return time, prompt, output, ids
 
     def column(self, rows: list[Any], name: str, read: Callable[[Any], Any]) -> list[Any]:
+        """Read one field of every row; the row at fault is looked for only when one is."""
         key = self.keys[name]
         try:
             return [read(row[key]) for row in rows]
@@ -165,7 +173,7 @@ class Reader:
             raise
 
     def moments(self, stamps: list[str]) -> Ints:
-        """Times of day to nanoseconds; seven digits of fraction and a zone are fine."""
+        """Turn times of day into nanoseconds; seven digits of fraction and a zone are fine."""
         plain = [_ZONE.sub("", stamp) for stamp in stamps]
         try:
             return np.array(plain, dtype="datetime64[ns]").astype(np.int64)
@@ -180,6 +188,7 @@ class Reader:
             raise
 
     def assembled(self, kind: Kind, found: list[tuple[Any, ...]]) -> Trace:
+        """Join the chunks and check what only the whole shows."""
         time, prompt, output = (np.concatenate([part[i] for part in found]) for i in range(3))
         self.check_tokens(kind.prompt, prompt)
         self.check_tokens(kind.output, output)
@@ -197,6 +206,7 @@ class Reader:
         return Trace(kind.name, arrival_s, prompt, output, flat, starts, kind.hash_block_tokens)
 
     def check_tokens(self, name: str, tokens: Ints) -> None:
+        """Refuse requests without tokens, and with more than any model holds."""
         bad = np.flatnonzero(tokens < 1)
         if len(bad):
             line = self.line(int(bad[0]))
@@ -208,7 +218,8 @@ class Reader:
             raise self.refusal(f"{tokens.max()} tokens", f"at most {MAX_TOKENS}", line, name)
 
     def check_order(self, name: str, time: NDArray[Any]) -> None:
-        bad = np.flatnonzero(~np.isfinite(time)) if time.dtype.kind == "f" else []
+        """Refuse arrivals that are no times or go back in time."""
+        bad = np.flatnonzero(~np.isfinite(time))
         if len(bad):
             raise self.refusal("is not a time", "a number", self.line(int(bad[0])), name)
         back = np.flatnonzero(np.diff(time) < 0)
@@ -234,10 +245,12 @@ class Reader:
     def refusal(
         self, wrong: str, right: str, line: int | None = None, field: str = ""
     ) -> ScenarioError:
+        """Make the error of this file."""
         return ScenarioError(Fault(wrong, right, self.path, line, None, field))
 
 
 def whole(value: Any) -> int:
+    """Read a whole number of up to 62 bits; raises ValueError or OverflowError."""
     number = int(value)
     if isinstance(value, bool) or (isinstance(value, float) and number != value):
         raise ValueError
@@ -247,6 +260,7 @@ def whole(value: Any) -> int:
 
 
 def decimal(value: Any) -> float:
+    """Read a number that is no boolean."""
     if isinstance(value, bool):
         raise TypeError
     return float(value)
