@@ -46,11 +46,11 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """B `better`, `worse`, `no difference seen`, or `too few requests` for an interval."""
+        """B `better`, `worse`, `same as far as seen`, or `too few requests` for an interval."""
         if not self.difference.known:
             return "too few requests"
         if self.difference.low <= 0 <= self.difference.high:
-            return "no difference seen"
+            return "same as far as seen"
         return "better" if (self.difference.mean > 0) == self.more_is_better else "worse"
 
 
@@ -200,7 +200,7 @@ def verdict(found: Sequence[Difference], names: Sequence[str], saturated: Sequen
             )
     if tpot.verdict == "too few requests":
         return f"{subject}: too few requests for an interval (100 or more completed in both)"
-    if tpot.verdict == "no difference seen":
+    if tpot.verdict == "same as far as seen":
         return f"{subject}: no difference in time per token that this run can see"
     word = "faster" if tpot.verdict == "better" else "slower"
     low, high = tpot.difference.low, tpot.difference.high
@@ -217,12 +217,12 @@ def _throughput_words(found: Sequence[Difference]) -> str:
 
 def _check_common_luck(a: Scenario, b: Scenario) -> None:
     faults = [
-        Fault(f"{getter(a)} in A and {getter(b)} in B", "the same in both", field=name)
-        for name, getter in (
-            ("seed", lambda s: s.seed),
-            ("workload.requests", lambda s: s.workload.requests),
+        Fault(f"{in_a} in A and {in_b} in B", "the same in both", field=name)
+        for name, in_a, in_b in (
+            ("seed", a.seed, b.seed),
+            ("workload.requests", a.workload.requests, b.workload.requests),
         )
-        if getter(a) != getter(b)
+        if in_a != in_b
     ]
     if faults:
         raise ScenarioError(faults)
@@ -235,16 +235,14 @@ def _text(
     summaries: Sequence[dict[str, Any]],
 ) -> Group:
     table = columns(
-        ("", names[0], names[1], "difference", "95 % interval", ""),
+        ("", *names, "difference", "± 95 %", "verdict"),
         [
             (
                 f"{d.name} ({d.unit})",
                 number(d.a),
                 number(d.b),
-                f"{d.difference.mean:+.4g}",
-                f"{d.difference.low:+.3g} … {d.difference.high:+.3g}"
-                if d.difference.known
-                else "—",
+                _signed(d.difference.mean),
+                number(d.difference.half_width, 2) if d.difference.known else "—",
                 d.verdict,
             )
             for d in found
@@ -265,3 +263,7 @@ def _text(
         ],
     )
     return Group(Text(says, style="bold"), Text(), table, Text(), tail)
+
+
+def _signed(value: float) -> str:
+    return ("−" if value < 0 else "+") + number(abs(value))

@@ -116,8 +116,9 @@ def speedup_map(
             "speedup %{customdata:.4g}x<extra></extra>",
         )  # fmt: skip
         figure.add_contour(
-            x=x, y=y, z=z.astype(np.float32), visible=shown, name="break-even, 1.0x", showlegend=True, showscale=False,
-            contours={"start": 1.0, "end": 1.0, "size": 1.0, "coloring": "none", "showlabels": True},
+            x=x, y=y, z=z.astype(np.float32), visible=shown, name="break-even, 1.0x",
+            showlegend=True, showscale=False,
+            contours={"start": 1.0, "end": 1.0, "coloring": "none", "showlabels": True},
             line={"color": BREAK_EVEN, "width": 3}, hoverinfo="skip",
         )  # fmt: skip
     if len(slices) > 1:

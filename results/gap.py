@@ -10,7 +10,7 @@ import numpy as np
 
 from specplan.results import metrics
 from specplan.results.prediction import prediction_json
-from specplan.results.tables import columns, milliseconds, percent
+from specplan.results.tables import columns, duration, milliseconds, percent
 from specplan.scenarios.closed_form import operating_point, predict_at
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from specplan.models.speedup import Prediction
     from specplan.scenarios.closed_form import OperatingPoint
     from specplan.sim.records import Run
+
+NEGLIGIBLE_S = 5e-8  # steps below this are not shown
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Gap:
         rows = [
             (name, milliseconds(s) if i in {0, last} else _signed(s), why)
             for i, (name, s, why) in enumerate(self.steps)
+            if i in {0, last} or abs(s) >= NEGLIGIBLE_S
         ]
         table = columns(("time per output token", "", ""), rows)
         table.columns[2].justify, table.columns[2].no_wrap = "left", False
@@ -120,7 +123,7 @@ def _finite_tpot_s(run: Run, prediction: Prediction) -> float:
 def _sentences(
     run: Run, figures: Mapping[str, Any], planned: Prediction, point: OperatingPoint
 ) -> list[str]:
-    says = [_agreement(figures, planned, point)]
+    says = [_agreement(run, figures, planned, point)]
     rows = metrics.latencies(run)
     wait, whole = float(np.mean(rows["queue_s"])), float(np.mean(rows["e2el_s"]))
     if figures["saturated"]:
@@ -129,23 +132,29 @@ def _sentences(
         )
     elif len(rows["queue_s"]) and wait > 1e-3 * whole:
         says.append(
-            f"Queueing: a request waits {milliseconds(wait)} for admission, {percent(wait / whole)} of "
-            "its time in the system; the closed form has no queue."
+            f"Queueing: a request waits {duration(wait)} for admission, {percent(wait / whole)} "
+            "of its time in the system; the closed form has no queue."
         )
     if figures["preemptions"]:
         says.append(f"Memory: {figures['preemptions']:,} preemptions made requests start again.")
-    return says + [f"Closed form: {note}" for note in point.notes]
+    left_out = [note for note in point.notes if "operations factor" not in note]  # not of time
+    return says + [f"Closed form: {note}." for note in left_out]
 
 
-def _agreement(figures: Mapping[str, Any], planned: Prediction, point: OperatingPoint) -> str:
+def _agreement(
+    run: Run, figures: Mapping[str, Any], planned: Prediction, point: OperatingPoint
+) -> str:
     mean, ends = figures["mean_tpot_ms"], figures["mean_tpot_ms_ci95"]
-    predicted = 1e3 * float(planned.tpot_s)
     if mean is None:
         return "There is no steady-state TPOT to hold against the closed form."
-    says = f"`predict` gives {predicted:.4g} ms (batch {point.batch:.3g}); simulated {mean:.4g} ms"
+    predicted = 1e3 * _finite_tpot_s(run, planned)
+    says = (
+        f"For outputs of this length at the batch it expects ({point.batch:.3g}), the closed form "
+        f"gives {predicted:.4g} ms"
+    )
     if ends and ends[0] <= predicted <= ends[1]:
-        return f"{says}: they agree within the interval."
-    return f"{says}, {100 * (mean / predicted - 1):+.1f} %."
+        return f"{says}: inside the simulated interval."
+    return f"{says}; the simulation is {100 * (mean / predicted - 1):+.1f} % off it."
 
 
 def _interval_words(figures: Mapping[str, Any]) -> str:

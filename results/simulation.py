@@ -11,7 +11,7 @@ from specplan.results import gap, metrics, store
 from specplan.results.answer import Answer
 from specplan.results.progress import reporting
 from specplan.results.runs import write_run
-from specplan.results.tables import columns, facts, heading, milliseconds, number, percent
+from specplan.results.tables import columns, duration, facts, heading, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -135,6 +135,6 @@ def _waste(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "Draft waste",
             f"{wasted:,} of {drafted:,} drafted tokens thrown away ({percent(wasted / drafted)}), "
-            f"{milliseconds(figures['wasted_draft_s'])} of draft time",
+            f"{duration(figures['wasted_draft_s'])} of draft time",
         ),
     ]

@@ -37,6 +37,15 @@ def milliseconds(seconds: float | None) -> str:
     return f"{value:,.{digits}f}".rstrip("0").rstrip(".") + " ms"
 
 
+def duration(seconds: float) -> str:
+    """Write a duration in ms below ten seconds, in s above.
+
+    >>> duration(0.08), duration(1811.96)
+    ('80 ms', '1,812 s')
+    """
+    return milliseconds(seconds) if seconds < 10 else f"{number(seconds)} s"
+
+
 def times(factor: float | None) -> str:
     """Write a speedup.
 

@@ -85,8 +85,8 @@ def predict_grid(name: str, sets: Sequence[str], axes: Sequence[Axis]) -> Grid:
     """Compute the closed form at every point, in one call where only `VECTORISED` fields vary.
 
     Other fields (γ, batch, lists, …) take one call for each of their combinations. Figures are
-    the `FIGURES` of `models.speedup.Prediction`, NaN where one does not exist. Raises ScenarioError when
-    any point is not a valid scenario.
+    the `FIGURES` of `models.speedup.Prediction`, NaN where one does not exist. Raises ScenarioError
+    when any point is not a valid scenario.
     """
     shape = tuple(len(axis) for axis in axes)
     fast = [
@@ -189,7 +189,7 @@ def _vectors(
     priced = [Priced(c, p.context_tokens) for c, p in zip(corners, located, strict=True)]
     own = [(at.acceptance, at.costs(located[0].batch, located[0].gamma)) for at in priced]
     acceptance, costs = own[0]
-    lists = acceptance
+    lists: NDArray[np.float64] | None = None
     for index, axis in enumerate(axes):
         values = _along(axis, index, len(axes))
         if axis.path == "speculation.acceptance.alpha":
@@ -200,9 +200,9 @@ def _vectors(
         at = tuple(int(place(axis.numbers)) for axis in axes if axis.numbers is not None)
         if not _same(costs, true_costs, at, plain=located[0].gamma == 0):
             return None
-        if lists is not acceptance and not _same_law(lists, true_acceptance, at):
+        if lists is not None and not _same_law(lists, true_acceptance, at):
             return None
-    return lists, located[0].gamma, costs
+    return acceptance if lists is None else lists, located[0].gamma, costs
 
 
 def _along(axis: Axis, index: int, dimensions: int) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ def test_t_interval_known_value() -> None:
 
 
 def test_batch_means_cover_the_mean_of_a_correlated_series() -> None:
-    """AR(1) with φ = .8: the naive interval covers about half the time, batch means nearly always."""
+    """AR(1), φ = .8: the naive interval covers half the time, batch means nearly always."""
     rng = np.random.default_rng(7)
     covered, naive = 0, 0
     for _ in range(200):

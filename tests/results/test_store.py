@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from specplan.results import store
 from specplan.scenarios.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def _write(folder: Path, *, force: bool = False, text: str = "1") -> None:
