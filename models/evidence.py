@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from specplan.models.conversions import unconditional_from_histogram
 from specplan.models.counts import CountReading, Counts
+from specplan.models.extrapolation import Rule, extrapolate
 from specplan.models.statements import ENGINES, READINGS, Figure, Statement
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Evidence:
 
     figures: name → Figure, by the names of `statements` (`length` and `rate` when their meaning is
     unknown); lists: likewise (`positions` when unknown); histogram: rounds that accepted exactly
-    0..γ; fill: what to do when a list is shorter than γ; engine: whose figures these are.
+    0..γ; fill: the rule by which a list shorter than γ goes on; engine: whose figures these are.
     """
 
     gamma: int | None = None
@@ -29,7 +30,7 @@ class Evidence:
     histogram: tuple[float, ...] | None = None
     counts: Counts = field(default_factory=Counts)
     engine: str | None = None
-    fill: str | None = None
+    fill: Rule | None = None
 
 
 def combinations(
@@ -37,7 +38,10 @@ def combinations(
 ) -> Iterator[tuple[Statement, ...]]:
     """Every way to read all statements at once; lists come first, they say most."""
     alternatives = [
-        _alternatives(name, _filled(name, figures, gamma, evidence.fill), evidence.engine)
+        [
+            _filled(read, gamma, evidence.fill)
+            for read in _alternatives(name, figures, evidence.engine)
+        ]
         for name, figures in evidence.lists.items()
     ]
     if evidence.histogram is not None:
@@ -83,23 +87,18 @@ def _alternatives(name: str, figures: tuple[Figure, ...], engine: str | None) ->
     return possible
 
 
-def _filled(
-    name: str, figures: tuple[Figure, ...], gamma: int | None, fill: str | None
-) -> tuple[Figure, ...]:
-    """Extend a list to γ positions by the stated policy; refuse when none is stated."""
-    if gamma is None or len(figures) >= gamma:
-        return figures
-    missing = gamma - len(figures)
-    if fill == "zero":
-        return figures + (Figure(0.0),) * missing
-    if fill == "repeat_last" and name == "conditional":
-        return figures + figures[-1:] * missing
-    if fill == "repeat_last" and name == "unconditional":
-        before = figures[-2].value if len(figures) > 1 else 1.0
-        ratio = figures[-1].value / before if before else 0.0
-        steps = range(1, missing + 1)
-        return figures + tuple(Figure(figures[-1].value * ratio**step) for step in steps)
-    given = f"{len(figures)} positions of {name} are given and gamma is {gamma}"
-    if fill == "repeat_last":
-        raise ValueError(f"{given}; repeat_last needs to know whether the list is conditional")
-    raise ValueError(f"{given} (give {gamma}, or say how to fill: zero or repeat_last)")
+def _filled(statement: Statement, gamma: int | None, rule: Rule | None) -> Statement:
+    """Extend a list to γ positions by the stated rule; refuse when none is stated."""
+    listed = len(statement.figures)
+    if gamma is None or not statement.is_list or listed >= gamma:
+        return statement
+    if rule is None:
+        raise ValueError(
+            f"{listed} positions of {statement.name} are given and gamma is {gamma} (give {gamma},"
+            " or say how to go on with fill: zero, last_ratio, plateau or iid)"
+        )
+    longer = extrapolate(statement.lists(listed), gamma, rule)
+    added = longer.unconditional[listed:].tolist()
+    if statement.reading == "conditional":
+        added = [longer.ratio] * len(added)
+    return replace(statement, figures=statement.figures + tuple(Figure(x) for x in added))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 from specplan.models.counts import Counts, Warned
 from specplan.models.evidence import Evidence
-from specplan.models.statements import LENGTHS, LISTS, SHARES, Figure
+from specplan.models.extrapolation import Curve, Rule, unconditional_from_curve
+from specplan.models.statements import ENGINES, LENGTHS, LISTS, SHARES, Figure
 from specplan.scenarios.errors import Fault, ScenarioError, nearest
 from specplan.scenarios.shares import (
     read_counts,
@@ -85,8 +86,8 @@ def read_stated(texts: Mapping[str, str]) -> Stated:
             if "histogram" in texts
             else None,
             counts=Counts(**counts),
-            engine=texts.get("engine"),
-            fill=texts.get("fill"),
+            engine=_one_of(texts, "engine", tuple(ENGINES)),
+            fill=_one_of(texts, "fill", get_args(Rule)),
         )
     except ValueError as error:
         raise ScenarioError(Fault(str(error), field="counts")) from error
@@ -96,6 +97,12 @@ def read_stated(texts: Mapping[str, str]) -> Stated:
 def _hint(name: str) -> str:
     close = nearest(name, NAMES)
     return f"did you mean {close}?" if close else ", ".join(NAMES)
+
+
+def _one_of(texts: Mapping[str, str], name: str, valid: tuple[str, ...]) -> Any:
+    if name in texts and texts[name] not in valid:
+        raise ScenarioError(Fault(f"{texts[name]}", " | ".join(valid), field=name))
+    return texts.get(name)
 
 
 def _gamma(texts: Mapping[str, str]) -> int | None:
@@ -187,39 +194,46 @@ def _from_counts_per_position(texts: Mapping[str, str]) -> dict[str, tuple[Figur
 
 
 def _from_sweeps(texts: Mapping[str, str], warnings: list[Warned]) -> dict[str, tuple[Figure, ...]]:
-    """A_k = S_k − S_{k−1}, where S_k is measured with k drafts: needs every k from 1."""
+    """A_k = S_k − S_{k−1}, where S_k = τ_k − 1 = k·(accepted/drafted) is measured with k drafts."""
     found = {}
     for name in SWEEPS:
         if name not in texts:
             continue
         rows = [part.partition(":") for part in re.split(r"[,\s]+", texts[name].strip()) if part]
         gammas = [read_whole(gamma, name) for gamma, _, _ in rows]
-        if gammas != list(range(1, len(rows) + 1)):
-            right = "every gamma from 1 on: 1:1.84,2:2.50,3:2.99"
-            raise ScenarioError(Fault(f"holds gammas {gammas}", right, field=name))
-        values = [
-            read_share(text, name)[0] if name == "rates_by_gamma" else read_number(text, name)
-            for _, _, text in rows
-        ]
-        accepted = [
-            f.value * k if name == "rates_by_gamma" else f.value - 1
-            for k, f in zip(gammas, values, strict=True)
-        ]
-        slack = [
-            f.rounding * (k if name == "rates_by_gamma" else 1)
-            for k, f in zip(gammas, values, strict=True)
-        ]
-        found[name] = tuple(
-            Figure(after - before, here + there)
-            for before, after, here, there in zip(
-                [0.0, *accepted], accepted, slack, [0.0, *slack], strict=False
-            )
+        if name == "rates_by_gamma":
+            shares = [read_share(text, name)[0] for _, _, text in rows]
+            lengths = [
+                Figure(1 + k * share.value, k * share.rounding)
+                for k, share in zip(gammas, shares, strict=True)
+            ]
+        else:
+            lengths = [read_number(text, name) for _, _, text in rows]
+        try:
+            curve = unconditional_from_curve(gammas, [length.value for length in lengths])
+        except ValueError as error:
+            raise ScenarioError(Fault(str(error), field=name)) from error
+        slack = 2 * max(length.rounding for length in lengths)
+        found[name] = tuple(Figure(float(rate), slack) for rate in curve.unconditional)
+        warnings += _sweep_warnings(curve)
+    return found
+
+
+def _sweep_warnings(curve: Curve) -> list[Warned]:
+    warnings: list[Warned] = [
+        (
+            "same_first_positions",
+            "per-position rates from runs of different gamma assume that drafting more does not"
+            " change the first positions",
         )
+    ]
+    if curve.pooled.any():
+        listed = ", ".join(f"{rate:.3g}" for rate in curve.increments)
         warnings.append(
             (
-                "same_first_positions",
-                "per-position rates from runs of different gamma assume that drafting more does not"
-                " change the first positions",
+                "not_monotone",
+                f"tokens per round gained by each further draft are {listed}: they cannot rise or"
+                " be negative, so neighbours are pooled (isotonic regression)",
             )
         )
-    return found
+    return warnings
