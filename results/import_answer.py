@@ -122,8 +122,7 @@ def _text(
 ) -> RenderableType:
     parts: list[RenderableType] = []
     if len(pooled) == 1:
-        # Not folded at the width of the terminal: what is printed has to stay YAML.
-        parts.append(Text(to_yaml(*pooled[0]).rstrip(), no_wrap=True, overflow="ignore"))
+        parts.append(Text(to_yaml(*pooled[0]).rstrip()))
     elif pooled:
         parts.append(_table([whole for whole, _ in pooled]))
     if silent:
