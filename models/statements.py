@@ -43,6 +43,7 @@ READINGS: Mapping[str, tuple[str, ...]] = {
     "length": tuple(LENGTHS),
     "rate": tuple(SHARES),
     "positions": tuple(LISTS),
+    "scenario": ("unconditional",),
     "accepted_per_position": ("unconditional",),
     "lengths_by_gamma": ("unconditional",),
     "rates_by_gamma": ("unconditional",),

@@ -8,17 +8,21 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from specplan.models.evidence import Evidence
 from specplan.models.quantities import quantities
 from specplan.models.readings import Reading, interpret
-from specplan.models.statements import LENGTHS, LISTS, SHARES
+from specplan.models.statements import LENGTHS, LISTS, SHARES, Figure
 from specplan.results.answer import Answer
 from specplan.scenarios.acceptance_figures import Stated, read_stated
 from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.synthetic import wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import RenderableType
+
+    from specplan.scenarios.schema import Scenario
 
 RANDOM_TEXT_FACTOR = 1.23
 """SPEED-Bench: random-token prompts overestimate speculative throughput by about 23 %."""
@@ -47,6 +51,22 @@ def convert_answer(texts: Mapping[str, str]) -> Answer:
     """
     stated = read_stated(texts)
     _refuse_speedup_alone(stated)
+    return _answer(stated)
+
+
+def convert_scenario_answer(scenario: Scenario) -> Answer:
+    """Turn the acceptance of a scenario, pooled over its requests, into every quantity.
+
+    >>> from specplan.scenarios.load import load
+    >>> convert_scenario_answer(load("toy-20ms")).json["acceptance_length"]
+    1.75
+    """
+    what = wanted(scenario)
+    listed = tuple(Figure(float(rate)) for rate in what.unconditional)
+    return _answer(Stated(Evidence(gamma=what.gamma, lists={"scenario": listed})))
+
+
+def _answer(stated: Stated) -> Answer:
     try:
         readings = interpret(stated.evidence)
     except ValueError as error:
@@ -119,6 +139,11 @@ def _own_warnings(
     reading: Reading, row: Mapping[str, Any], stated: Stated
 ) -> list[tuple[str, str]]:
     found = []
+    for name, figures in stated.evidence.lists.items():
+        if reading.gamma is not None and len(figures) != reading.gamma:
+            how = "cut" if len(figures) > reading.gamma else f"extended by {stated.evidence.fill}"
+            text = f"{name} has {len(figures)} positions: {how} to gamma {reading.gamma}"
+            found.append(("positions_changed", text))
     if reading.disagreement > 1e-9:
         found.append(
             (

@@ -21,7 +21,7 @@ from specplan.scenarios.shares import (
 from specplan.scenarios.units import UnitError, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SHARE_NAMES = (*SHARES, "rate")
 LENGTH_NAMES = (*LENGTHS, "length")
@@ -51,6 +51,38 @@ class Stated:
     round_cost: float | None = None
     tokens_per_s: float | None = None
     dataset: str | None = None
+
+
+def stated_texts(arguments: Sequence[str]) -> tuple[dict[str, str], str | None]:
+    """Split command-line words into name → text, and the scenario named among them, if any.
+
+    A figure is `--gamma 4`, `--gamma=4` or `gamma=4`; what is neither is a scenario.
+    Raises ScenarioError for an option without a value and for what is stated twice.
+
+    >>> stated_texts(["--gamma", "4", "acceptance-length=3.3"])
+    ({'gamma': '4', 'acceptance_length': '3.3'}, None)
+    """
+    texts: dict[str, str] = {}
+    scenarios: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, text = word.removeprefix("--").partition("=")
+        if word.startswith("--") and not equals:
+            text = next(words, "--")
+            if text.startswith("--"):
+                raise ScenarioError(Fault("has no value", f"{word} VALUE", field=word))
+        elif not equals:
+            scenarios.append(word)
+            continue
+        name = name.replace("-", "_")
+        if name in texts:
+            wrong = f"is stated twice, as {texts[name]} and {text}"
+            raise ScenarioError(Fault(wrong, "once", field=name))
+        texts[name] = text
+    if len(scenarios) > 1 or (scenarios and texts):
+        wrong = f"`{scenarios[-1]}` is a scenario beside other input"
+        raise ScenarioError(Fault(wrong, "one scenario, or figures as --name VALUE"))
+    return texts, scenarios[0] if scenarios else None
 
 
 def read_stated(texts: Mapping[str, str]) -> Stated:
