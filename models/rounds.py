@@ -20,6 +20,7 @@ from specplan.models.conversions import (
     first_positions,
     probabilities,
 )
+from specplan.models.recurrence import linear_recurrence
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -163,25 +164,42 @@ def _moments(
     gamma = lists.shape[-1]
     cost, extra = round_s[..., None, :], extra_s[..., None]
     lead = np.broadcast_shapes(lists.shape[:-1], chance.shape, cost.shape[:-1], extra.shape)
-    mean, square = np.zeros((*lead, longest + 1)), np.zeros((*lead, longest + 1))
-    accepted = [accepted_law(lists[..., :g]) for g in range(gamma + 1)]
-    for left in range(1, longest + 1):
-        g = min(gamma, left - 1)
-        after = slice(left - 1 - g, left)
-        law, drafted_s, plain_s = accepted[g][..., ::-1], cost[..., g], cost[..., 0]
-        full = law[..., 0] if g else np.zeros(1)
-        mean_after = (law * mean[..., after]).sum(axis=-1)
-        square_after = (law * square[..., after]).sum(axis=-1)
-        mean_drafted = drafted_s + full * extra + mean_after
-        square_drafted = drafted_s**2 + 2 * drafted_s * mean_after + square_after
-        square_drafted = square_drafted + full * extra * (
-            2 * drafted_s + extra + 2 * mean[..., left - 1 - g]
-        )
-        mean_plain = plain_s + mean[..., left - 1]
-        square_plain = plain_s * (plain_s + 2 * mean[..., left - 1]) + square[..., left - 1]
-        mean[..., left] = chance * mean_drafted + (1 - chance) * mean_plain
-        square[..., left] = chance * square_drafted + (1 - chance) * square_plain
+    mean, square = np.zeros((*lead, 1)), np.zeros((*lead, 1))
+    for left in range(1, min(gamma, longest) + 1):  # clipped rounds: g = left − 1
+        chances, spent, spent_2 = _branches(lists[..., : left - 1], chance, cost, extra)
+        back, back_2 = mean[..., ::-1], square[..., ::-1]
+        new = spent.sum(axis=-1) + (chances * back).sum(axis=-1)
+        new_2 = spent_2 + (2 * spent * back + chances * back_2).sum(axis=-1)
+        mean = np.append(mean, np.broadcast_to(new, lead)[..., None], axis=-1)
+        square = np.append(square, np.broadcast_to(new_2, lead)[..., None], axis=-1)
+    if longest > gamma:  # from here on every round proposes γ
+        chances, spent, spent_2 = _branches(lists, chance, cost, extra)
+        constant = np.broadcast_to(spent.sum(axis=-1)[..., None], (*lead, longest - gamma))
+        mean = np.concatenate([mean, linear_recurrence(chances, constant, mean)], axis=-1)
+        windows = np.lib.stride_tricks.sliding_window_view(mean[..., :-1], gamma + 1, axis=-1)
+        crossed = (windows @ spent[..., ::-1, None])[..., 0]
+        inputs = spent_2[..., None] + 2 * crossed
+        square = np.concatenate([square, linear_recurrence(chances, inputs, square)], axis=-1)
     return np.moveaxis(mean, -2, -1) @ weight, np.moveaxis(square, -2, -1) @ weight
+
+
+def _branches(
+    lists: Floats, chance: Floats, cost: Floats, extra: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Ways a round that may propose g tokens can end, by the tokens it commits, 1..g + 1.
+
+    Chance (..., g+1), chance × cost (..., g+1), and Σ chance × cost² (...).
+    """
+    g = lists.shape[-1]
+    drafted = chance[..., None] * accepted_law(lists)
+    plain = np.zeros(g + 1)
+    plain[0] = 1.0
+    missed = (1 - chance)[..., None] * plain
+    seconds = cost[..., g, None] + extra[..., None] * (np.arange(g + 1) == g) * (g > 0)
+    plain_s = cost[..., :1]
+    spent = drafted * seconds + missed * plain_s
+    spent_2 = (drafted * seconds**2 + missed * plain_s**2).sum(axis=-1)
+    return drafted + missed, spent, spent_2
 
 
 def _whole(output_tokens: ArrayLike) -> NDArray[np.int64]:
