@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
@@ -104,6 +104,7 @@ def test_beta_quadrature_equals_integration(alpha: float, kappa: float) -> None:
     assert_allclose(acceptance.tokens_per_round(), 1 / inverse, rtol=1e-6)
 
 
+@settings(max_examples=30)
 @given(st.floats(0.01, 0.99), st.floats(0.05, 1e6))
 def test_beta_quadrature_has_the_moments_of_the_law(alpha: float, kappa: float) -> None:
     nodes, weights = beta_nodes(alpha, kappa)

@@ -259,13 +259,14 @@ def test_a_grid_is_one_call_and_equals_its_points() -> None:
         draft_operations_ratio=0.05,
         output_tokens=9,
     )
-    for f in fields(Prediction):
-        values = getattr(grid, f.name)
-        assert values.shape == (5, 3, 4)
-        for g, i, j in np.ndindex(5, 3, 4):
-            costs = round_costs(1.0, verify, draft[i, 0], overhead_s=0.02, extra_draft_step=True)
-            point = predict(lists[j], g, costs, draft_operations_ratio=0.05, output_tokens=9)
-            assert_allclose(values[g, i, j], getattr(point, f.name), rtol=1e-12, atol=1e-15)
+    names = [f.name for f in fields(Prediction)]
+    assert {getattr(grid, name).shape for name in names} == {(5, 3, 4)}
+    for g, i, j in np.ndindex(5, 3, 4):
+        costs = round_costs(1.0, verify, draft[i, 0], overhead_s=0.02, extra_draft_step=True)
+        point = predict(lists[j], g, costs, draft_operations_ratio=0.05, output_tokens=9)
+        for name in names:
+            one = getattr(point, name)
+            assert_allclose(getattr(grid, name)[g, i, j], one, rtol=1e-12, atol=1e-15)
 
 
 def test_finite_output_of_one_token_is_one_plain_step() -> None:
