@@ -59,12 +59,22 @@ def test_vllm_rates_per_position_are_unconditional(
         (1 + 0.728 * 2, 2, 0.806, 1e-3),  # C29: block 3 is gamma 2
         (1 + 0.731 * 5, 5, 0.897, 1e-3),
         (6.4, 16, 0.856, 5e-3),  # C18
+        (2.9, 4, 0.7236, 1e-4),  # published.json chen-t1: XSum nucleus, XSum greedy, HumanEval
+        (3.036, 4, 0.7475, 1e-4),
+        (3.716, 4, 0.851, 1e-4),
+        (1.85, 1, 0.85, 1e-12),  # DeepSeek-V3 MTP, arXiv 2412.19437 §5.4.3
         (5.0, 4, 1.0, 1e-12),
         (1.0, 13, 0.0, 1e-12),  # D22: acceptance 0 at every position
     ],
 )
 def test_equivalent_alpha_of_reports(tau: float, gamma: int, alpha: float, within: float) -> None:
     assert_allclose(alpha_from_tokens_per_round(tau, gamma), alpha, atol=within)
+
+
+def test_iid_prediction_over_gamma() -> None:
+    # published.json golden-glm-5.2: iid from α = .84 at γ 1..8
+    predicted = tokens_per_round_from_alpha(0.84, np.arange(1, 9))
+    assert_allclose(predicted, [1.84, 2.546, 3.138, 3.636, 4.054, 4.406, 4.701, 4.949], atol=6e-4)
 
 
 def test_pq_pairs_give_beta_per_position() -> None:
