@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from ruamel.yaml import YAML
 
@@ -38,16 +39,13 @@ def find_gpu(name: str) -> Gpu:
     return table[wanted]
 
 
-def _gpu(name: str, row: dict[str, float | str | dict[str, float]]) -> Gpu:
-    gib, gb = row.get("memory_gib"), row.get("memory_gb")
-    memory_bytes = float(str(gib)) * 2**30 if gib is not None else float(str(gb)) * 1e9
-    tflops = row["tflops"]
-    assert isinstance(tflops, dict)
+def _gpu(name: str, row: dict[str, Any]) -> Gpu:
+    in_gib = "memory_gib" in row
     return Gpu(
         name=name,
-        memory_bytes=memory_bytes,
-        bandwidth=float(str(row["bandwidth"])) * 1e9,
-        flops={dtype: rate * 1e12 for dtype, rate in tflops.items()},
-        link_bandwidth=float(str(row["link"])) * 1e9,
-        source=str(row["source"]),
+        memory_bytes=row["memory_gib"] * 2**30 if in_gib else row["memory_gb"] * 1e9,
+        bandwidth=row["bandwidth"] * 1e9,
+        flops={dtype: rate * 1e12 for dtype, rate in row["tflops"].items()},
+        link_bandwidth=row["link"] * 1e9,
+        source=row["source"],
     )

@@ -1,0 +1,111 @@
+"""Reading measured tables: three formats, one meaning, and every fault with its line."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from specplan.scenarios.cost_tables import read_cost_table
+from specplan.scenarios.errors import ScenarioError
+
+GOOD = "batch,width,ms\n1,1,10\n1,5,12\n8,1,14\n8,5,20\n"
+
+
+def written(folder: Path, text: str, name: str = "costs.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def faults(path: Path) -> list[str]:
+    with pytest.raises(ScenarioError) as error:
+        read_cost_table(path)
+    return [str(fault).removeprefix(str(path)) for fault in error.value.faults]
+
+
+def test_csv_json_and_parquet_agree(tmp_path: Path) -> None:
+    rows = [
+        {"batch": b, "width": w, "verify_us": us}
+        for b, w, us in ((1, 1, 10_000), (1, 5, 12_000), (8, 1, 14_000), (8, 5, 20_000))
+    ]
+    pd.DataFrame(rows).to_parquet(tmp_path / "costs.parquet")
+    paths = [
+        written(tmp_path, GOOD),
+        written(tmp_path, json.dumps(rows), "costs.json"),
+        tmp_path / "costs.parquet",
+    ]
+    for path in paths:
+        priced = read_cost_table(path)
+        assert priced.seconds(1, 3) == pytest.approx(0.011)
+        assert (priced.provenance, priced.source) == ("measured", str(path))
+
+
+def test_context_axis_and_order_of_rows(tmp_path: Path) -> None:
+    text = "latency_s,context_tokens,width,batch\n2,1000,1,1\n1,0,1,1\n"
+    assert read_cost_table(written(tmp_path, text)).seconds(1, 1, 500) == 1.5
+
+
+def test_rules_are_passed_on(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    assert read_cost_table(path, pads_batch=True).seconds(2, 1) == pytest.approx(0.014)
+    with pytest.warns(UserWarning, match="rule 'hold'"):
+        read_cost_table(path, outside="hold").seconds(9, 1)
+
+
+def test_numbers_that_are_none_and_times_not_positive(tmp_path: Path) -> None:
+    text = "batch,width,ms\n1,1,0\nx,2,3\n0,1,3\n1,3,-1\n"
+    assert faults(written(tmp_path, text)) == [
+        ":2: ms: is '0' (a time above 0)",
+        ":3: batch: is 'x' (a number, 1 or more)",
+        ":4: batch: is '0' (a number, 1 or more)",
+        ":5: ms: is '-1' (a time above 0)",
+    ]
+
+
+def test_duplicates_and_holes(tmp_path: Path) -> None:
+    text = "batch,width,ms\n1,1,10\n1,5,12\n1,1,11\n8,1,14\n"
+    assert faults(written(tmp_path, text)) == [
+        ":4: batch 1, width 1, context 0 is there already, at 2 (each point once: take the median)",
+        ": batch 8, width 5, context 0 is not measured (every batch with every width)",
+    ]
+
+
+def test_many_holes_are_counted(tmp_path: Path) -> None:
+    text = "batch,width,ms\n" + "".join(f"{n},{n},1\n" for n in range(1, 5))
+    says = faults(written(tmp_path, text))
+    assert len(says) == 6
+    assert says[-1].startswith(": 7 more points are not measured")
+
+
+def test_units_and_columns(tmp_path: Path) -> None:
+    assert faults(written(tmp_path, "batch,width,latency\n1,1,10\n")) == [
+        ":1: column latency has no unit (a column named latency_ms, _us, _ns or _s)"
+    ]
+    assert faults(written(tmp_path, "tokens,x\n1,1\n")) == [
+        ":1: column batch is missing (a column named batch or batch_size or sequences)",
+        ":1: column width is missing (a column named width or tokens_per_sequence or query_len)",
+        ":1: no column holds a time (a column named pass_ms, _us, _ns or _s)",
+    ]
+    assert faults(written(tmp_path, "batch,width,mean_ms,p99_ms\n1,1,1,2\n")) == [
+        ":1: columns mean_ms, p99_ms are all times (one column of times)"
+    ]
+
+
+def test_times_per_token_are_refused(tmp_path: Path) -> None:
+    text = "batch,width,ms\n1,1,1\n1,2,0.605\n"
+    assert "a wider one 0.000605 s (times of whole passes" in faults(written(tmp_path, text))[0]
+
+
+def test_files_that_are_no_table(tmp_path: Path) -> None:
+    assert faults(tmp_path / "none.csv") == [
+        ": cannot be read: No such file or directory (a table of pass times)"
+    ]
+    assert "has no rows" in faults(written(tmp_path, "batch,width,ms\n"))[0]
+    assert "is not a table: not a list of objects" in faults(written(tmp_path, "{}", "a.json"))[0]
+    assert ".xlsx ending is not known" in faults(written(tmp_path, "", "a.xlsx"))[0]
+
+
+def test_rows_of_json_are_named_by_number(tmp_path: Path) -> None:
+    text = json.dumps([{"batch": 1, "width": 1, "ms": 1}, {"batch": 1, "width": 2, "ms": None}])
+    assert faults(written(tmp_path, text, "a.json")) == [": row 2 ms: is None (a time above 0)"]
