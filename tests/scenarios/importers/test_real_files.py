@@ -136,7 +136,7 @@ COUNTS = {
         2.8769,
     ),
     "constructed/vllm0.33_metrics_single.prom": ("vllm-metrics", 4, 12275, 22916, 2.8669),
-    # 170 rounds, 185 correct of 510, histogram 70 41 33 26; the response's 2.0941 counts the prefill
+    # 170 rounds, 185 correct of 510; the response's own 2.0941 counts the token of the prefill
     "constructed/sglang_generate_response_0.5.23.json": (
         "sglang-response",
         3,
