@@ -13,6 +13,7 @@ from specplan.results import metrics, store
 from specplan.results.answer import Answer
 from specplan.results.intervals import Interval, paired_difference, ratio_interval
 from specplan.results.tables import columns, number
+from specplan.results.warmup import counted
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ class Difference:
     more_is_better: bool
 
     @property
+    def key(self) -> str:
+        """The figure's name in the JSON of a run: `mean_ttft_ms`, `output_throughput`."""
+        if self.unit == "ms":
+            return f"{self.name.replace(' ', '_').lower()}_ms"
+        return f"{self.name}_throughput"
+
+    @property
     def ratio(self) -> float:
         """How many times better B is than A: above 1 in B's favour, below 1 in A's."""
         better, worse = (self.b, self.a) if self.more_is_better else (self.a, self.b)
@@ -46,11 +54,11 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """B `better`, `worse`, `same as far as seen`, or `too few requests` for an interval."""
+        """B `better`, `worse`, `no difference`, or `too few requests` for an interval."""
         if not self.difference.known:
             return "too few requests"
         if self.difference.low <= 0 <= self.difference.high:
-            return "same as far as seen"
+            return "no difference"
         return "better" if (self.difference.mean > 0) == self.more_is_better else "worse"
 
 
@@ -60,7 +68,7 @@ def differences(a: Run, b: Run) -> list[Difference]:
     Only requests that both runs completed are paired; the throughput is paired in blocks of equally
     many completions. Latencies in ms, throughput in tokens/s.
     """
-    both = (a.requests["status"] == 0) & (b.requests["status"] == 0)
+    both = (a.requests["status"] == 0) & (b.requests["status"] == 0) & counted(a) & counted(b)
     rows_a, rows_b = (_completed(run, both) for run in (a, b))
     found = []
     for name, top, bottom in (
@@ -82,7 +90,7 @@ def differences(a: Run, b: Run) -> list[Difference]:
 
 
 def _completed(run: Run, both: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
-    done = run.requests["status"] == 0
+    done = (run.requests["status"] == 0) & counted(run)
     return {name: values[both[done]] for name, values in metrics.latencies(run).items()}
 
 
@@ -103,9 +111,7 @@ def _throughput(
     ]
     difference = paired_difference(pair[0], pair[1])
     centred = Interval(per_second[1] - per_second[0], difference.half_width, difference.batches)
-    return Difference(
-        "output throughput", "tok/s", per_second[0], per_second[1], centred, more_is_better=True
-    )
+    return Difference("output", "tok/s", per_second[0], per_second[1], centred, more_is_better=True)
 
 
 def compare_answer(
@@ -161,7 +167,7 @@ def _answer(pair: dict[str, Scenario], output: Path | None, *, force: bool) -> A
         "b": names[1],
         "seed": runs[0].scenario.seed,
         "differences": {
-            d.name.replace(" ", "_").lower() + ("_ms" if d.unit == "ms" else ""): {
+            d.key: {
                 "a": d.a,
                 "b": d.b,
                 "difference": d.difference.mean,
@@ -200,7 +206,7 @@ def verdict(found: Sequence[Difference], names: Sequence[str], saturated: Sequen
             )
     if tpot.verdict == "too few requests":
         return f"{subject}: too few requests for an interval (100 or more completed in both)"
-    if tpot.verdict == "same as far as seen":
+    if tpot.verdict == "no difference":
         return f"{subject}: no difference in time per token that this run can see"
     word = "faster" if tpot.verdict == "better" else "slower"
     low, high = tpot.difference.low, tpot.difference.high
@@ -211,7 +217,7 @@ def verdict(found: Sequence[Difference], names: Sequence[str], saturated: Sequen
 
 
 def _throughput_words(found: Sequence[Difference]) -> str:
-    d = next(d for d in found if d.name == "output throughput")
+    d = next(d for d in found if d.name == "output")
     return f"{d.a:,.0f} to {d.b:,.0f} tokens/s, {d.ratio:.3g}x"
 
 
@@ -256,7 +262,7 @@ def _text(
                 ("p99 TTFT (ms)", "p99_ttft_ms"),
                 ("p99 TPOT (ms)", "p99_tpot_ms"),
                 ("completed", "completed"),
-                ("request throughput (1/s)", "request_throughput"),
+                ("requests/s", "request_throughput"),
                 ("acceptance length", "acceptance_length"),
                 ("preemptions", "preemptions"),
             )

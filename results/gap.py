@@ -35,11 +35,11 @@ class Gap:
 
     def table(self) -> Table:
         """Lay the steps out, the first and the last as levels, those between as differences."""
-        last = len(self.steps) - 1
+        levels = {i for i, step in enumerate(self.steps) if i == 0 or step[0] == "simulated"}
         rows = [
-            (name, milliseconds(s) if i in {0, last} else _signed(s), why)
+            (name, milliseconds(s) if i in levels else _signed(s), why)
             for i, (name, s, why) in enumerate(self.steps)
-            if i in {0, last} or abs(s) >= NEGLIGIBLE_S
+            if i in levels or abs(s) >= NEGLIGIBLE_S
         ]
         table = columns(("time per output token", "", ""), rows)
         table.columns[2].justify, table.columns[2].no_wrap = "left", False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.results.intervals import Interval, ratio_interval
+from specplan.results.warmup import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +21,7 @@ PHASES = ("prefill", "draft", "verify", "overhead", "idle")
 
 
 def latencies(run: Run) -> dict[str, NDArray[np.float64]]:
-    """Latency of every completed request in arrival order, seconds.
+    """Latency of every completed request after the warm-up, in arrival order, seconds.
 
     `ttft_s` = first token − arrival, `e2el_s` = finish − arrival, `tpot_s` = (E2EL − TTFT)/(n − 1),
     NaN for one-token outputs, as `vllm bench serve` defines them; `gap_s` and `gaps` are the sum
@@ -28,7 +29,7 @@ def latencies(run: Run) -> dict[str, NDArray[np.float64]]:
     arrival. Every array has one entry a completed request.
     """
     rows = run.requests
-    done = rows["status"] == 0
+    done = (rows["status"] == 0) & counted(run)
     arrival, first, finish = (rows[k][done] for k in ("arrival_s", "first_token_s", "finish_s"))
     tokens = rows["output_tokens"][done].astype(np.float64)
     generation = finish - first
@@ -107,7 +108,7 @@ def utilisation(run: Run) -> dict[str, dict[str, float]]:
     return shares
 
 
-def goodput(run: Run, columns: dict[str, NDArray[np.float64]]) -> float | None:
+def goodput(run: Run, columns: dict[str, NDArray[np.float64]], duration_s: float) -> float | None:
     """Count the requests per second that meet every SLO of the scenario (DistServe); None without.
 
     An SLO such as `ttft_p99: 500 ms` judges each request's TTFT against 500 ms; whether the
@@ -120,7 +121,7 @@ def goodput(run: Run, columns: dict[str, NDArray[np.float64]]) -> float | None:
     for metric, limit_s in limits.items():
         value = columns[f"{metric}_s"]
         met &= (value <= limit_s) | np.isnan(value)  # a one-token answer has no TPOT to miss
-    return float(np.count_nonzero(met)) / run.duration_s if run.duration_s > 0 else 0.0
+    return float(np.count_nonzero(met)) / duration_s if duration_s > 0 else 0.0
 
 
 def little(run: Run, columns: dict[str, NDArray[np.float64]]) -> dict[str, float]:
@@ -176,6 +177,7 @@ def summary(run: Run) -> dict[str, Any]:
         **_throughput(run, columns),
         **_latency(run, columns),
         **_speculation(run),
+        "warmup_requests": int(np.count_nonzero(~counted(run))),
         "utilisation": utilisation(run),
         "preemptions": int(run.preemptions),
         "saturated": bool(run.saturated),
@@ -198,18 +200,20 @@ def _load(run: Run) -> dict[str, Any]:
 
 
 def _throughput(run: Run, columns: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
-    status, duration = run.requests["status"], run.duration_s
+    status, kept = run.requests["status"], counted(run)
+    begun = run.requests["arrival_s"][kept][:1].sum() - run.requests["arrival_s"][:1].sum()
+    duration = max(0.0, run.duration_s - float(begun))  # from the first request that counts
     prompts, outputs = int(columns["prompt_tokens"].sum()), int(columns["output_tokens"].sum())
     per_second = 1.0 / duration if duration > 0 else nan
     return {
         "duration": duration,
         "completed": len(columns["e2el_s"]),
-        "failed": int(np.count_nonzero((status == 1) | (status == 2))),
-        "unfinished": int(np.count_nonzero(status == 3)),
+        "failed": int(np.count_nonzero(kept & ((status == 1) | (status == 2)))),
+        "unfinished": int(np.count_nonzero(kept & (status == 3))),
         "total_input_tokens": prompts,
         "total_output_tokens": outputs,
         "request_throughput": len(columns["e2el_s"]) * per_second,
-        "request_goodput": goodput(run, columns),
+        "request_goodput": goodput(run, columns, duration),
         "output_throughput": outputs * per_second,
         "total_token_throughput": (prompts + outputs) * per_second,
         "output_throughput_per_gpu": outputs * per_second / max(1, len(run.phases)),

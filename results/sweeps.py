@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 WAYS = ("closed-form", "simulate")
 LARGEST = {"closed-form": 20_000_000, "simulate": 5_000}  # more needs --yes
 SHOWN_ROWS, SHOWN_COLUMNS = 20, 9
-FIGURES = {"closed-form": "speedup", "simulate": "mean_tpot_ms"}
 
 
 def sweep_answer(
@@ -68,7 +67,7 @@ def sweep_answer(
         "by": by,
         "points": count,
         "axes": {axis.column: list(axis.values) for axis in axes},
-        **_highlights(grid, by),
+        **_highlights(grid),
     }
     notes = [f"{count:,} points in {spent:.2f} s"]
     if output is not None:
@@ -92,16 +91,31 @@ def _compute(name: str, sets: Sequence[str], axes: list[Axis], by: str, workers:
         ProcessPoolExecutor(min(workers, size(axes)), mp_context=get_context("spawn")) as executor,
         reporting("simulating") as progress,
     ):
-        return simulate_grid(name, sets, axes, metrics.summary, executor, progress)
+        grid = simulate_grid(name, sets, axes, metrics.summary, executor, progress)
+    return _with_speedup(grid)
 
 
-def _highlights(grid: Grid, by: str) -> dict[str, Any]:
+def _with_speedup(grid: Grid) -> Grid:
+    """Add the speedup in mean TPOT over γ = 0 on the same luck, where γ = 0 is among the points."""
+    place = next((i for i, axis in enumerate(grid.axes) if axis.path == "speculation.gamma"), None)
+    if place is None or "0" not in grid.axes[place].values:
+        return grid
+    tpot = grid.figure("mean_tpot_ms")
+    plain = np.take(tpot, [grid.axes[place].values.index("0")], axis=place)
+    return Grid(grid.axes, {**grid.columns, "speedup": (plain / tpot).reshape(-1)})
+
+
+def _judged(grid: Grid) -> str:
+    return "speedup" if "speedup" in grid.columns else "mean_tpot_ms"
+
+
+def _highlights(grid: Grid) -> dict[str, Any]:
     """Find the best point, and how much of the grid is faster than plain decoding."""
-    figure = FIGURES[by]
+    figure = _judged(grid)
     values = grid.columns[figure]
     if not np.isfinite(values).any():
         return {"best": None}
-    pick = np.nanargmax if by == "closed-form" else np.nanargmin
+    pick = np.nanargmax if figure == "speedup" else np.nanargmin
     best = int(pick(values))
     found: dict[str, Any] = {
         "best": {
@@ -109,33 +123,33 @@ def _highlights(grid: Grid, by: str) -> dict[str, Any]:
             figure: float(values[best]),
         }
     }
-    if by == "closed-form":
-        proposing = grid.columns["gamma"] > 0
+    if figure == "speedup":
+        proposing = grid.columns.get("gamma", grid.columns.get("speculation.gamma")) > 0
         faster = values[proposing] > 1
         found["share_faster"] = float(np.mean(faster)) if len(faster) else 0.0
     return found
 
 
 def _text(scenario: Scenario, grid: Grid, by: str) -> Group:
-    figure = FIGURES[by]
-    found = _highlights(grid, by)
-    parts: list[RenderableType] = [Text(_sentence(scenario, found, grid, by), style="bold")]
+    figure = _judged(grid)
+    found = _highlights(grid)
+    parts: list[RenderableType] = [Text(_sentence(scenario, found, grid), style="bold")]
     if len(grid.axes) == 1:
         parts += [Text(), _list(grid, by)]
     elif len(grid.axes) == 2:
         parts += [*_matrix(grid, figure)]
     else:
-        parts += [Text(), _best_points(grid, by)]
+        parts += [Text(), _best_points(grid)]
     return Group(*parts)
 
 
-def _sentence(scenario: Scenario, found: dict[str, Any], grid: Grid, by: str) -> str:
+def _sentence(scenario: Scenario, found: dict[str, Any], grid: Grid) -> str:
     if found["best"] is None:
         return f"{scenario.name}: no point has a figure"
     place = ", ".join(
         f"{axis.path} {_written(axis, found['best'][axis.column])}" for axis in grid.axes
     )
-    if by == "simulate":
+    if "share_faster" not in found:
         return f"{scenario.name}: least TPOT {found['best']['mean_tpot_ms']:.4g} ms at {place}"
     share = found["share_faster"]
     return (
@@ -160,7 +174,7 @@ def _list(grid: Grid, by: str) -> RenderableType:
     wanted = (
         ("speedup", "tpot_s", "round_cost_ratio", "tokens_per_round")
         if by == "closed-form"
-        else ("mean_tpot_ms", "mean_ttft_ms", "output_throughput", "acceptance_length")
+        else ("speedup", "mean_tpot_ms", "mean_ttft_ms", "output_throughput", "acceptance_length")
     )
     names = [name for name in wanted if name in grid.columns]
     return columns(
@@ -204,10 +218,10 @@ def _matrix(grid: Grid, figure: str) -> Iterator[RenderableType]:
     )
 
 
-def _best_points(grid: Grid, by: str) -> RenderableType:
-    figure = FIGURES[by]
+def _best_points(grid: Grid) -> RenderableType:
+    figure = _judged(grid)
     values = grid.columns[figure]
-    order = np.argsort(-values if by == "closed-form" else values, kind="stable")[:10]
+    order = np.argsort(-values if figure == "speedup" else values, kind="stable")[:10]
     return columns(
         (_words(figure), *[axis.path for axis in grid.axes]),
         [

@@ -1,13 +1,16 @@
-"""Small runs made by hand, with figures known in advance."""
+"""What tests of several rooms need: small runs made by hand, and the command line in this process."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from specplan.cli import app
 from specplan.scenarios.load import load
 from specplan.sim.records import GapHistogram, Run
 from specplan.sim.step import GAP_BINS
@@ -73,3 +76,30 @@ def make_run() -> Callable[..., Run]:
         return replace(run, **changes)
 
     return make
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a command left: stdout, stderr, exit code."""
+
+    out: str
+    err: str
+    code: int
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one object on stdout."""
+        value = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+
+@pytest.fixture
+def specplan_cli() -> Callable[..., Printed]:
+    """Call `specplan ARGUMENTS...`."""
+
+    def call(*arguments: str) -> Printed:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        return Printed(result.stdout, result.stderr, result.exit_code)
+
+    return call

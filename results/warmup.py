@@ -1,0 +1,54 @@
+"""What is cut off before steady state, by the rule the scenario names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from specplan.sim.records import Run
+
+MSER_BATCH = 5
+
+
+def counted(run: Run) -> NDArray[np.bool_]:
+    """Tell which requests `(requests,)` count: all of them, or those after the warm-up.
+
+    Rules of `workload.warmup`: the first n requests, those that arrive before a time, a share of
+    all, or MSER-5 on end-to-end latency in arrival order.
+    """
+    arrival = run.requests["arrival_s"]
+    place = np.arange(len(arrival))
+    rule = run.scenario.workload.warmup
+    if rule is None:
+        return np.ones(len(arrival), dtype=bool)
+    if rule.requests is not None:
+        return place >= rule.requests
+    if rule.time is not None:
+        return np.asarray(arrival - arrival[:1].sum() >= rule.time)
+    if rule.fraction is not None:
+        return place >= rule.fraction * len(arrival)
+    latency = run.requests["finish_s"] - arrival
+    return place >= mser5(latency[run.requests["status"] == 0])
+
+
+def mser5(values: NDArray[np.float64]) -> int:
+    """Observations to cut so that the marginal standard error of the rest is least.
+
+    MSER-5 (White, Cobb and Spratt 2000): of the means of batches of five, drop the first d that
+    minimise Σ (y − ȳ)²/(k − d)², d at most half of the k batches.
+
+    >>> mser5(np.concatenate([np.full(50, 9.0), np.tile([0.0, 1.0], 200)]))
+    50
+    """
+    k = len(values) // MSER_BATCH
+    if k < 4:
+        return 0
+    means = values[: k * MSER_BATCH].reshape(k, MSER_BATCH).mean(axis=1)[::-1]
+    count = np.arange(1, k + 1)
+    total, squares = np.cumsum(means), np.cumsum(means**2)
+    error = (np.maximum(squares - total**2 / count, 0.0) / count**2)[::-1]  # error[d]: d dropped
+    return MSER_BATCH * int(np.argmin(error[: k // 2 + 1]))
