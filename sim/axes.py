@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import product
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +19,6 @@ from specplan.scenarios.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from numpy.typing import NDArray
 
 FORMS = "a list `1,2,4`, whole numbers `0..8`, a range `5ms..50ms:10` or a log range `1ms..1s:log7`"
@@ -62,12 +58,12 @@ class Axis:
         return Axis(self.path, tuple(self.values[i] for i in where), numbers, self.column)
 
 
-def parse_axis(text: str) -> Axis:
+def parse_axis(text: str, *, distinct: bool = True) -> Axis:
     """Read one `--vary PATH=VALUES`.
 
     VALUES is a list `1,2,4`; whole numbers `0..8`, both ends included; a range `5ms..50ms:10` of
     ten values, both ends included; or a log range `1ms..1s:log7`. Raises ScenarioError for
-    anything else.
+    anything else, and for a value named twice where they must be `distinct`.
 
     >>> parse_axis("speculation.gamma=0..3").values
     ('0', '1', '2', '3')
@@ -86,35 +82,9 @@ def parse_axis(text: str) -> Axis:
         values = tuple(value.strip() for value in _split_list(written))
     if "" in values:
         raise _fault(path, f"`{written}` has an empty value", FORMS)
-    if len(set(values)) < len(values):
+    if distinct and len(set(values)) < len(values):
         raise _fault(path, f"`{written}` names a value twice", FORMS)
-    return _axis(path, values)
-
-
-def parse_axes(texts: Sequence[str]) -> list[Axis]:
-    """Read several `--vary`, crossed in the order given; a field twice is refused."""
-    axes = [parse_axis(text) for text in texts]
-    paths = [axis.path for axis in axes]
-    twice = sorted({path for path in paths if paths.count(path) > 1})
-    if twice:
-        raise ScenarioError(
-            [_single(path, "is varied twice", "one --vary a field") for path in twice]
-        )
-    return axes
-
-
-def points(axes: Sequence[Axis]) -> Iterator[tuple[str, ...]]:
-    """Every combination of values, the last axis fastest, as `PATH=VALUE` settings.
-
-    >>> list(points(parse_axes(["a=1,2", "b=x"])))
-    [('a=1', 'b=x'), ('a=2', 'b=x')]
-    """
-    return product(*[[f"{axis.path}={value}" for value in axis.values] for axis in axes])
-
-
-def size(axes: Sequence[Axis]) -> int:
-    """Count the points of the crossed axes."""
-    return prod(len(axis) for axis in axes)
+    return axis_of(path, values)
 
 
 def _range(path: str, written: str) -> tuple[str, ...]:
@@ -187,7 +157,15 @@ def _number_and_unit(path: str, text: str) -> tuple[float, str]:
     return float(match[1]), match[2].strip()
 
 
-def _axis(path: str, values: tuple[str, ...]) -> Axis:
+def axis_of(path: str, values: tuple[str, ...]) -> Axis:
+    """Make an axis of values as written: numbers where all are, in seconds, bytes, …
+
+    Fields that move together may repeat a value. Whether a value suits its field
+    is the scenario's business.
+
+    >>> axis_of("draft.step", ("5 ms", "1 s")).numbers.tolist()
+    [0.005, 1.0]
+    """
     try:
         return Axis(path, values, np.array([float(value) for value in values]), path)
     except ValueError:

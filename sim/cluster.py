@@ -51,10 +51,7 @@ class Cluster:
 
     def run(self) -> None:
         """Let every request arrive and end."""
-        if self.closed:
-            self._start_streams()
-        else:
-            self.env.process(self._open_arrivals())
+        self._start()
         while True:
             until_s = self.env.peek()
             self._advance(until_s)
@@ -65,14 +62,18 @@ class Cluster:
                 return
             self.env.step()
 
+    def _start(self) -> None:
+        if self.closed:
+            self._start_streams()
+        else:
+            self.env.process(self._open_arrivals())
+
     def _advance(self, until_s: float) -> None:
         """Run everything that nobody outside can influence before `until_s`."""
         while not kernel.advance(
             self.config_row,
-            self.tables,
-            self.engine,
-            0,
-            self.replicas,
+            *self.tables,
+            *self.engine,
             until_s,
             self.closed,
             STEPS_BETWEEN_LOOKS,
@@ -95,9 +96,7 @@ class Cluster:
             self.issued += count
             if self.replicas == 1 or self.scenario.cluster.router in ("round_robin", "random"):
                 numbers = np.arange(first, first + count)
-                kernel.assign_range(
-                    self.config_row, self.engine, self._blind_routes(numbers), first, first + count
-                )
+                self._assign(self._blind_routes(numbers), first)
                 yield self.env.timeout(begin_s - self.env.now)
             else:
                 for request, arrival_s in enumerate(made["arrival_s"].tolist(), start=first):
@@ -115,15 +114,22 @@ class Cluster:
 
     def _send(self, request: int) -> None:
         """Route one request by the state of the replicas now."""
-        if self.scenario.cluster.router == "least_outstanding":
-            chosen = kernel.least_outstanding(self.config_row, self.engine, self.env.now)
+        if self.replicas == 1:
+            chosen = 0
+        elif self.scenario.cluster.router == "least_outstanding":
+            chosen = kernel.least_outstanding(
+                self.config_row, self.engine.lanes, self.engine.replicas, self.env.now
+            )
         elif self.scenario.cluster.router == "power_of_two":
             chosen = self._less_loaded_of_two(request)
         else:
             chosen = int(self._blind_routes(np.array([request]))[0])
-        kernel.assign_range(
-            self.config_row, self.engine, np.array([chosen]), request, request + 1
-        )
+        self._assign(np.array([chosen]), request)
+
+    def _assign(self, routes: Any, first: int) -> None:
+        """Put requests from `first` on into the inboxes of their replicas."""
+        engine = self.engine
+        kernel.assign_range(self.config_row, engine.requests, engine.replicas, routes, first)
 
     def _less_loaded_of_two(self, request: int) -> int:
         """Draw two different replicas and take the one with fewer unfinished requests."""
@@ -132,7 +138,9 @@ class Cluster:
         other = int(request_uniforms(seed, number, ROUTE_AGAIN)[0] * (self.replicas - 1))
         other += other >= one
         loads = [
-            kernel.outstanding(self.config_row, self.engine, replica, self.env.now)
+            kernel.outstanding(
+                self.config_row, self.engine.lanes, self.engine.replicas, replica, self.env.now
+            )
             for replica in (one, other)
         ]
         return one if loads[0] <= loads[1] else other

@@ -48,9 +48,7 @@ def request_keys(seed: int, requests: NDArray[np.int64]) -> NDArray[np.uint64]:
     return keys
 
 
-def request_uniforms(
-    seed: int, requests: NDArray[np.int64], purpose: int
-) -> NDArray[np.float64]:
+def request_uniforms(seed: int, requests: NDArray[np.int64], purpose: int) -> NDArray[np.float64]:
     """One uniform number a request for a named purpose (its class, its length, …), in [0, 1)."""
     with np.errstate(over="ignore"):
         salted = request_keys(seed, requests) + _GOLDEN * np.uint64(2 * purpose + 1)

@@ -40,9 +40,7 @@ def best_gamma(config, tables, decodes, context_tokens):  # type: ignore[no-unty
             round_s = price(tables, STEP, n, n, context_tokens, 0)
         else:
             draft_s = draft_seconds(config, tables, n, gamma, context_tokens)
-            round_s = config.overhead_s + price(
-                tables, ROUND, n, n * width, context_tokens, 0
-            )
+            round_s = config.overhead_s + price(tables, ROUND, n, n * width, context_tokens, 0)
             if config.placement == 3:
                 round_s = max(round_s, draft_s + config.overhead_s)
             else:

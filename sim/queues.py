@@ -13,16 +13,16 @@ _NEVER = np.inf
 
 
 @inner
-def assign(config, engine, replica, request):  # type: ignore[no-untyped-def]
+def assign(config, requests, replicas, replica, request):  # type: ignore[no-untyped-def]
     """Put a request behind the others in a replica's inbox; arrivals come in order of time."""
-    rep = engine.replicas[replica]
-    row = engine.requests[request & config.mask]
+    rep = replicas[replica]
+    row = requests[request & config.mask]
     row.replica = replica
     row.next = NOBODY
     if rep.inbox_tail == NOBODY:
         rep.inbox_head = request
     else:
-        engine.requests[rep.inbox_tail & config.mask].next = request
+        requests[rep.inbox_tail & config.mask].next = request
     rep.inbox_tail = request
     rep.assigned += 1
 

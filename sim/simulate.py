@@ -10,8 +10,9 @@ import numpy as np
 
 from specplan.sim import setup
 from specplan.sim.cluster import Cluster
+from specplan.sim.contention import ContendedCluster
 from specplan.sim.records import GapHistogram, Run, saturation
-from specplan.sim.state import SAMPLE, SPAN
+from specplan.sim.state import PHASES, PLACEMENTS, SAMPLE, SPAN
 from specplan.sim.workload import prepare
 
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ def simulate(scenario: Scenario, progress: Callable[[int, int], None] | None = N
     laws = setup.laws(scenario, gamma_max)
     workload = prepare(scenario, laws)
     tables = setup.tables(scenario, laws, gamma_max)
-    cluster = Cluster(
+    contended = scenario.cluster.engines_per_gpu > 1 or (
+        gamma_max > 0 and scenario.draft.placement == "shared"
+    )
+    cluster = (ContendedCluster if contended else Cluster)(
         workload, config_row, tables, setup.engine(scenario, config_row, SPANS), progress
     )
     interrupted = False
@@ -61,10 +65,10 @@ def _run(scenario: Scenario, cluster: Cluster, *, interrupted: bool, loop_s: flo
     return Run(
         scenario=scenario,
         requests=requests,
-        phases=_phases(scenario, replicas, duration_s),
+        phases=_phases(scenario, cluster, duration_s),
         itl=GapHistogram(
-            engine.gap_counts,
-            engine.gap_sums_s,
+            engine.gaps[0].astype(np.int64),
+            engine.gaps[1],
             float(total["gaps_squared"]),
             float(replicas["gap_min_s"].min()),
             float(replicas["gap_max_s"].max()),
@@ -90,27 +94,29 @@ def _run(scenario: Scenario, cluster: Cluster, *, interrupted: bool, loop_s: flo
     )
 
 
-def _phases(scenario: Scenario, replicas: Any, duration_s: float) -> dict[str, dict[str, float]]:
+def _phases(scenario: Scenario, cluster: Cluster, duration_s: float) -> dict[str, dict[str, float]]:
     """Seconds of each GPU in each phase; what is left of the run is idle."""
     gpus: dict[str, dict[str, float]] = {}
-    apart = scenario.gamma > 0 and scenario.draft.placement != "colocated"
-    for number, rep in enumerate(replicas):
-        drafting = {"prefill": float(rep["draft_prefill_s"]), "draft": float(rep["draft_s"])}
-        target = {
-            "prefill": float(rep["prefill_s"]),
-            "draft": 0.0,
-            "verify": float(rep["verify_s"]),
-            "overhead": float(rep["overhead_s"]),
-        }
-        if apart:
-            gpus[f"draft{number}"] = {**drafting, "verify": 0.0, "overhead": 0.0}
-        else:
-            target["prefill"] += drafting["prefill"]
-            target["draft"] = drafting["draft"]
-        gpus[f"replica{number}"] = target
+    placement = PLACEMENTS[int(cluster.config_row["placement"][0])]
+    per_gpu = scenario.cluster.engines_per_gpu
+    for number, rep in enumerate(cluster.engine.replicas):
+        name = f"replica{number}" if per_gpu == 1 else f"gpu{number // per_gpu}"
+        target = gpus.setdefault(name, dict.fromkeys(PHASES, 0.0))
+        drafting = target
+        if placement in ("dedicated", "parallel"):
+            drafting = gpus.setdefault(f"draft{number}", dict.fromkeys(PHASES, 0.0))
+        for phase in PHASES:
+            target[phase] += 0.0 if phase == "draft" else float(rep[f"{phase}_s"])
+        if placement != "shared":
+            drafting["prefill"] += float(rep["draft_prefill_s"])
+            drafting["draft"] += float(rep["draft_s"])
+    if isinstance(cluster, ContendedCluster) and cluster.pool is not None:
+        each_s = cluster.pool.busy_s / scenario.draft.gpus
+        for number in range(scenario.draft.gpus):
+            gpus[f"draft{number}"] = dict.fromkeys(PHASES, 0.0) | {"draft": each_s}
     for phases in gpus.values():
         phases["idle"] = max(0.0, duration_s - sum(phases.values()))
-    return dict(sorted(gpus.items(), reverse=True))
+    return gpus
 
 
 def _columns(rows: Any, counts: Any, names: tuple[str, ...] | None) -> dict[str, Any]:

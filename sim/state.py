@@ -174,8 +174,7 @@ class Tables(NamedTuple):
 
     costs: NDArray[np.float64]  # all cost models, one behind the other
     cost_index: NDArray[np.int64]  # (costs, 7): where each begins, see `sim.pricing`
-    unconditional: NDArray[np.float64]  # (laws, γ_max + 1): A_0 = 1, A_1, …, times the n-gram hit
-    draft_probability: NDArray[np.float64]  # (laws,)
+    unconditional: NDArray[np.float64]  # (laws, γ_max + 1): h, h A_1, h A_2, …; h: n-gram hit
     nodes: NDArray[np.int64]  # (γ_max + 1,): drafted tokens down to depth g; a chain has g
     gamma_by_batch: NDArray[np.int64]  # (max_num_seqs + 1,)
     tokens_by_gamma: NDArray[np.float64]  # (γ_max + 1,): E, for the goodput policy
@@ -192,8 +191,7 @@ class Engine(NamedTuple):
     running: NDArray[np.int64]  # (lanes, max_num_seqs): requests in order of admission
     queues: NDArray[np.int64]  # (replicas, priorities, 2): first and last waiting request
     batch_time_s: NDArray[np.float64]  # (max_num_seqs + 1,)
-    gap_counts: NDArray[np.int64]
-    gap_sums_s: NDArray[np.float64]
+    gaps: NDArray[np.float64]  # (2, bins): count and sum of the gaps between chunks, by length
     samples: Any  # (replicas, SAMPLES) of SAMPLE
     spans: Any  # (replicas, spans kept) of SPAN
     ended: NDArray[np.int64]  # [0]: how many; then the requests that ended, for SimPy to see

@@ -91,7 +91,7 @@ def draw(config, tables, row):  # type: ignore[no-untyped-def]
     row.accepted = 0
     if g <= 0:
         return
-    hit = tables.draft_probability[row.law]
+    hit = tables.unconditional[row.law, 0]
     if len(tables.recorded) > 0:
         begin = np.int64(row.key >> np.uint64(11))
         kept = min(g, tables.recorded[(begin + row.rounds) % len(tables.recorded)])
@@ -222,8 +222,8 @@ def hand_over(engine, rep, row, tokens, end_s):  # type: ignore[no-untyped-def]
         place = 0
         if gap_s > GAP_SHORTEST_S:
             place = min(GAP_BINS - 1, int(np.log(gap_s / GAP_SHORTEST_S) * GAPS_PER_E))
-        engine.gap_counts[place] += 1
-        engine.gap_sums_s[place] += gap_s
+        engine.gaps[0, place] += 1.0
+        engine.gaps[1, place] += gap_s
     row.last_chunk_s = end_s
     row.left -= tokens
     rep.committed_tokens += tokens

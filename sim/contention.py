@@ -1,0 +1,129 @@
+"""GPUs that several engines want: a shared draft pool, and targets that engines take turns on.
+
+Here every phase of a step is a SimPy event: a lane plans its step, waits for a draft GPU, pays the
+transfer, waits for its target GPU, and commits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from specplan.sim import kernel
+from specplan.sim.cluster import Cluster
+from specplan.sim.state import SHARED
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    import simpy
+
+    from specplan.sim.cluster import Progress
+    from specplan.sim.state import Engine, Tables
+    from specplan.sim.workload import Workload
+
+
+class Gpus:
+    """Equal GPUs with one waiting list, first come first served; a draft pool may serve in batches."""
+
+    def __init__(self, env: simpy.Environment, count: int, most_sequences: float) -> None:
+        self.env, self.free, self.most_sequences = env, count, most_sequences
+        self.waiting: deque[tuple[simpy.Event, float, int]] = deque()
+        self.busy_s = 0.0
+
+    def serve(self, duration_s: float, sequences: int) -> simpy.Event:
+        """Ask for a GPU for so long; the event happens when the work is done."""
+        if self.free:
+            return self._run(duration_s, [])
+        done = self.env.event()
+        self.waiting.append((done, duration_s, sequences))
+        return done
+
+    def _run(self, duration_s: float, batch: list[simpy.Event]) -> simpy.Event:
+        self.free -= 1
+        self.busy_s += duration_s
+        over = self.env.timeout(duration_s, batch)
+        over.callbacks.append(self._end)
+        return over
+
+    def _end(self, over: simpy.Event) -> None:
+        """Tell a batch that it is done, and begin the next with as many as it may hold.
+
+        A batch takes as long as its longest member: drafting is bound by reading the weights.
+        """
+        self.free += 1
+        for done in over.value:
+            done.succeed()
+        if not self.waiting:
+            return
+        done, duration_s, sequences = self.waiting.popleft()
+        batch = [done]
+        while self.waiting and sequences + self.waiting[0][2] <= self.most_sequences:
+            done, other_s, more = self.waiting.popleft()
+            duration_s = max(duration_s, other_s)
+            sequences += more
+            batch.append(done)
+        self._run(duration_s, batch)
+
+
+class ContendedCluster(Cluster):
+    """A cluster whose lanes queue for GPUs that others hold."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        config_row: Any,
+        tables: Tables,
+        engine: Engine,
+        progress: Progress | None,
+    ) -> None:
+        super().__init__(workload, config_row, tables, engine, progress)
+        draft, per_gpu = self.scenario.draft, self.scenario.cluster.engines_per_gpu
+        shared = int(config_row["placement"][0]) == SHARED
+        most = np.inf if draft.max_batch is None else draft.max_batch
+        self.pool = Gpus(self.env, draft.gpus, most) if shared else None
+        self.targets = [Gpus(self.env, 1, 0) for _ in range(-(-self.replicas // per_gpu))]
+        self.idle: dict[int, simpy.Event] = {}
+        for lane in range(len(engine.lanes)):
+            self.env.process(self._lane(lane))
+
+    def run(self) -> None:
+        """Let every request arrive and end; the steps are the lanes' own processes."""
+        self._start()
+        self.env.run()
+
+    def _send(self, request: int) -> None:
+        super()._send(request)
+        replica = int(self.engine.requests["replica"][request & self.ring.mask])
+        waiting = self.idle.pop(replica, None)
+        if waiting is not None:
+            waiting.succeed()
+
+    def _lane(self, number: int) -> Generator[simpy.Event, None, None]:
+        env, config_row, tables, pool = self.env, self.config_row, self.tables, self.pool
+        replica = int(self.engine.lanes["replica"][number])
+        target = self.targets[replica // self.scenario.cluster.engines_per_gpu]
+        transfer_s = float(config_row["transfer_s"][0])
+        planned = False
+        while True:
+            drafting_s, target_s, drafting = kernel.turn(
+                config_row, *tables, *self.engine, number, env.now, planned, self.closed
+            )
+            planned = target_s >= 0
+            if self.closed and self.engine.ended[0]:
+                self._notice_ends()
+                yield env.timeout(0)  # the next requests of those clients come first
+                continue
+            if not planned:
+                self.idle[replica] = env.event()
+                yield self.idle[replica]
+                continue
+            if pool is None:
+                target_s += drafting_s
+            elif drafting_s > 0:
+                yield pool.serve(drafting_s, drafting)
+                if transfer_s > 0 and drafting:
+                    yield env.timeout(transfer_s)
+            yield target.serve(target_s, 1)

@@ -1,0 +1,86 @@
+"""Where the points of a sweep are computed: processes here, or the workers of a Dask cluster.
+
+Both are a `concurrent.futures.Executor`; nothing else in specplan knows which one it is.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from importlib.metadata import version
+from multiprocessing import get_context, parent_process
+from typing import TYPE_CHECKING
+
+from specplan.scenarios.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Executor
+
+ANSWER_S = 10.0  # a scheduler that is there answers within milliseconds
+
+
+@contextmanager
+def local(workers: int) -> Iterator[Executor]:
+    """Give processes on this machine; they end with the process that started them."""
+    # Not fork: numba's threads and the terminal's state do not survive one.
+    executor = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_obey)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def cluster(address: str, timeout_s: float = ANSWER_S) -> Iterator[Executor]:
+    """Give the workers of a running Dask scheduler, `tcp://host:8786`.
+
+    Raises ScenarioError when nobody answers there, when it has no workers, when a worker has
+    another version of specplan (workers keep old code until they are restarted), or when the
+    extra `cluster` is not installed.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        right = "pip install 'specplan[cluster]'"
+        raise ScenarioError(Fault("--cluster needs the package distributed", right)) from None
+    try:
+        client = Client(address, timeout=timeout_s, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        wrong = f"no Dask scheduler answers at {address} within {timeout_s:g} s"
+        reason = "`dask scheduler` prints its address, tcp://host:8786"
+        raise ScenarioError(Fault(wrong, reason, file="--cluster")) from error
+    with client:
+        installed = client.run(_installed)
+        if not installed:
+            wrong, right = f"the scheduler at {address} has no workers", f"`dask worker {address}`"
+            raise ScenarioError(Fault(wrong, right, file="--cluster"))
+        others = sorted({found for found in installed.values() if found != _installed()})
+        if others:
+            wrong = (
+                f"workers at {address} have specplan {', '.join(others)}; here is {_installed()}"
+            )
+            right = "install the same version there and restart the workers"
+            raise ScenarioError(Fault(wrong, right, file="--cluster"))
+        yield client.get_executor(pure=False)
+
+
+def _installed() -> str:
+    """Return the version of specplan in the process that runs this."""
+    return version("specplan")
+
+
+def _obey() -> None:
+    """Leave Ctrl-C to the parent, and do not outlive it (kill −9 tells nobody)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+
+
+def _leave_with(parent: object) -> None:
+    parent.join()  # type: ignore[attr-defined]  # the class is private
+    os._exit(1)

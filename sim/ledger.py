@@ -1,0 +1,121 @@
+"""The ledger of a sweep: every finished point in a SQLite file, safe against kill −9."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Self
+
+from specplan.scenarios.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from specplan.scenarios.schema import Scenario
+
+    Figures = dict[str, float]
+
+
+def scenario_hash(scenario: Scenario) -> str:
+    """Hash everything that is set in a scenario, defaults too, 16 hex digits.
+
+    >>> from specplan.scenarios.load import load
+    >>> scenario_hash(load("toy-20ms")) == scenario_hash(load("toy-20ms", ["seed=1"]))
+    True
+    """
+    text = json.dumps(scenario.resolved(), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def point_key(scenario: Scenario, measure: str) -> str:
+    """Name the result of one point: its scenario, the figures taken of it, the version of specplan."""
+    return f"{scenario_hash(scenario)}/{measure}/{version('specplan')}"
+
+
+class Ledger:
+    """Figures of points by key; `add` is one transaction, so a kill loses only what is running.
+
+    A ledger belongs to one scenario (that the points vary) and one version of specplan.
+    """
+
+    def __init__(self, path: Path, scenario: Scenario) -> None:
+        """Open or create; raises ScenarioError for a ledger of something else, or no ledger."""
+        self.path = path
+        belongs = {
+            "scenario": scenario.name,
+            "hash": scenario_hash(scenario),
+            "version": version("specplan"),
+        }
+        try:
+            self._database = sqlite3.connect(path, timeout=30, isolation_level=None)
+            self._claim(belongs)
+        except sqlite3.Error as error:
+            raise self._refused(f"is no ledger of a sweep: {error}", "another -o FOLDER") from error
+
+    def _claim(self, belongs: Mapping[str, str]) -> None:
+        with self._database as database:
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT)")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS points (key TEXT PRIMARY KEY, figures TEXT)"
+            )
+            found = dict(database.execute("SELECT key, value FROM about"))
+            if not found:
+                database.executemany("INSERT INTO about VALUES (?, ?)", belongs.items())
+            database.execute("COMMIT")
+        if found and found != dict(belongs):
+            theirs, ours = (
+                f"{b.get('scenario')} (hash {b.get('hash')}, specplan {b.get('version')})"
+                for b in (found, belongs)
+            )
+            self.close()
+            raise self._refused(f"holds results of {theirs}, not of {ours}", "another -o FOLDER")
+
+    def known(self) -> dict[str, Figures]:
+        """All finished points."""
+        rows = self._database.execute("SELECT key, figures FROM points")
+        return {key: json.loads(figures) for key, figures in rows}
+
+    def add(self, key: str, figures: Mapping[str, float]) -> None:
+        """Write one finished point, in a transaction of its own."""
+        self._database.execute(
+            "INSERT OR REPLACE INTO points VALUES (?, ?)", (key, json.dumps(figures))
+        )
+
+    def copy_to(self, path: Path) -> None:
+        """Write a consistent copy as one file."""
+        other = sqlite3.connect(path)
+        self._database.backup(other)
+        other.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _refused(self, wrong: str, right: str) -> ScenarioError:
+        return ScenarioError(Fault(wrong, right, file=str(self.path)))
+
+
+def numbers_of(figures: Mapping[str, Any]) -> Figures:
+    """Keep the figures that are numbers, None as NaN; the rest does not fit a column.
+
+    >>> numbers_of({"a": 1, "b": None, "c": [0.0, 1.0], "d": True})
+    {'a': 1.0, 'b': nan, 'd': 1.0}
+    """
+    plain = {key: float("nan") if value is None else value for key, value in figures.items()}
+    return {key: float(value) for key, value in plain.items() if isinstance(value, int | float)}
