@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from specplan.models.layers import (
     LinearAttention,
     Mlp,
 )
+from specplan.scenarios.config_fields import ConfigFields, read_config_json
 from specplan.scenarios.errors import Fault, ScenarioError, nearest
 
 if TYPE_CHECKING:
@@ -58,43 +58,6 @@ _QUANTIZED = {
 _HEADS_FUSED_BY_EAGLE3 = 3  # low, middle and high hidden states (EAGLE-3, arXiv 2503.01840, §3.1)
 
 
-class _Config:
-    """The text part of a config, read by names that vary; what is missing is collected."""
-
-    def __init__(self, whole: dict[str, Any], file: str) -> None:
-        self.nested = isinstance(whole.get("text_config"), dict)
-        self.fields: dict[str, Any] = whole["text_config"] if self.nested else whole
-        self.whole, self.file = whole, file
-        self.faults: list[Fault] = []
-
-    def get(self, *names: str, default: Any = None) -> Any:
-        """Read the first of `names` that is there and not null."""
-        for place in (self.fields, self.whole):
-            for name in names:
-                if place.get(name) is not None:
-                    return place[name]
-        return default
-
-    def count(self, *names: str) -> int:
-        """Read a number of things, 1 or more; 1 stands in where it is missing or wrong."""
-        where = "`text_config`" if self.nested else "the top level"
-        value = self.get(*names)
-        if value is None:
-            also = f" (or `{'`, `'.join(names[1:])}`)" if names[1:] else ""
-            self.fault(
-                names[0], "is missing", f"an integer `{names[0]}`{also} at {where} of the file"
-            )
-            return 1
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            self.fault(names[0], f"is {value!r}", "an integer, 1 or more")
-            return 1
-        return value
-
-    def fault(self, name: str, wrong: str, right: str) -> None:
-        """Remember a fault."""
-        self.faults.append(Fault(wrong, right, file=self.file, field=name))
-
-
 def read_model(path: Path) -> Model:
     """Read the architecture and storage of a model from its Hugging Face `config.json`.
 
@@ -104,7 +67,7 @@ def read_model(path: Path) -> Model:
     Raises ScenarioError for a file that is not a config, an unknown `model_type` (with the nearest
     known one) and missing fields (with where each would be), all at once.
     """
-    config = _Config(_read_json(path), str(path))
+    config = ConfigFields(read_config_json(path), str(path))
     model_type = str(config.whole.get("model_type", config.get("model_type", default="")))
     if model_type not in MODEL_TYPES:
         _refuse_type(config, model_type)
@@ -134,7 +97,7 @@ def mtp_head(config_path: Path) -> Model:
     Raises ScenarioError where the config announces none.
     """
     target = read_model(config_path)
-    config = _Config(_read_json(config_path), str(config_path))
+    config = ConfigFields(read_config_json(config_path), str(config_path))
     modules = config.get("num_nextn_predict_layers", "mtp_num_hidden_layers", default=0)
     if not modules:
         right = "`num_nextn_predict_layers` or `mtp_num_hidden_layers`, 1 or more"
@@ -152,24 +115,7 @@ def mtp_head(config_path: Path) -> Model:
     )
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScenarioError(
-            Fault(f"cannot be read: {error.strerror}", "a model's config.json", file=str(path))
-        ) from error
-    except ValueError as error:
-        line = getattr(error, "lineno", None)
-        raise ScenarioError(
-            Fault(f"is not JSON: {error}", "a model's config.json", file=str(path), line=line)
-        ) from error
-    if not isinstance(whole, dict):
-        raise ScenarioError(Fault("is not an object", "a model's config.json", file=str(path)))
-    return whole
-
-
-def _refuse_type(config: _Config, model_type: str) -> None:
+def _refuse_type(config: ConfigFields, model_type: str) -> None:
     if not model_type:
         right = "`model_type` at the top level, as in a model's config.json"
         raise ScenarioError(Fault("is missing", right, file=config.file, field="model_type"))
@@ -182,7 +128,7 @@ def _refuse_type(config: _Config, model_type: str) -> None:
     )
 
 
-def _layers(config: _Config) -> list[tuple[AnyAttention, Mlp]]:
+def _layers(config: ConfigFields) -> list[tuple[AnyAttention, Mlp]]:
     count = config.count("num_hidden_layers")
     kinds = config.get("layer_types")
     if kinds is None:
@@ -198,7 +144,7 @@ def _layers(config: _Config) -> list[tuple[AnyAttention, Mlp]]:
     return [(_attention(config, kind), _mlp(config, index)) for index, kind in enumerate(kinds)]
 
 
-def _attention(config: _Config, kind: str) -> AnyAttention:
+def _attention(config: ConfigFields, kind: str) -> AnyAttention:
     heads = config.count("num_attention_heads")
     if kind == "linear_attention":
         return LinearAttention(
@@ -231,7 +177,7 @@ def _attention(config: _Config, kind: str) -> AnyAttention:
     return Attention(heads, kv_heads, head_dim, window, gate, shared)
 
 
-def _mlp(config: _Config, index: int) -> Mlp:
+def _mlp(config: ConfigFields, index: int) -> Mlp:
     experts = config.get("n_routed_experts", "num_experts", "num_local_experts", default=0)
     sparse = bool(experts) and index >= config.get("first_k_dense_replace", default=0)
     sparse = sparse and index not in config.get("mlp_only_layers", default=())
@@ -251,7 +197,7 @@ def _mlp(config: _Config, index: int) -> Mlp:
     return Mlp(shared, experts, top_k, width)
 
 
-def _storage(config: _Config, path: Path) -> dict[str, Any]:
+def _storage(config: ConfigFields, path: Path) -> dict[str, Any]:
     """Say in which type each part of the model is stored, as arguments of Model."""
     named = str(config.get("dtype", "torch_dtype", default="bfloat16"))
     wide = _STORED.get(named)
@@ -275,7 +221,7 @@ def _storage(config: _Config, path: Path) -> dict[str, Any]:
     return types
 
 
-def _quantization(config: _Config, path: Path) -> tuple[str, list[str], str]:
+def _quantization(config: ConfigFields, path: Path) -> tuple[str, list[str], str]:
     """Find the quantisation method, the modules that are kept wide, and the cache's method."""
     inside = config.whole.get("quantization_config")
     if isinstance(inside, dict):
@@ -286,7 +232,7 @@ def _quantization(config: _Config, path: Path) -> tuple[str, list[str], str]:
         return method, list(kept), ""
     beside = path.with_name(path.name.removesuffix("config.json") + "hf_quant_config.json")
     if beside.is_file():
-        quantization = _read_json(beside).get("quantization", {})
+        quantization = read_config_json(beside).get("quantization", {})
         return (
             str(quantization.get("quant_algo") or "").lower(),
             list(quantization.get("exclude_modules") or []),
@@ -295,7 +241,7 @@ def _quantization(config: _Config, path: Path) -> tuple[str, list[str], str]:
     return "", [], ""
 
 
-def _draft_head(config: _Config) -> dict[str, Any]:
+def _draft_head(config: ConfigFields) -> dict[str, Any]:
     """Recognise a draft head by its architecture, as arguments of Model."""
     architecture = str((config.whole.get("architectures") or [""])[0])
     if architecture.endswith("Eagle3"):
