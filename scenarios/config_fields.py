@@ -1,4 +1,4 @@
-"""The fields of a Hugging Face `config.json`, by names that vary, with what is missing collected."""
+"""The fields of a Hugging Face `config.json`, by names that vary; what is missing is collected."""
 
 from __future__ import annotations
 
