@@ -1,4 +1,4 @@
-"""What tests of several rooms need: small runs made by hand, and the command line in this process."""
+"""What tests of several rooms need: runs made by hand, the command line in this process."""
 
 from __future__ import annotations
 
