@@ -3,7 +3,7 @@
 Each figure is printed in absolute terms and as a ratio to a reference loop timed in the same run,
 so that figures from different machines can be compared. Limits are those of the issues; a figure
 beyond its limit is marked, and the exit code is 1.
-
+"""
 
 from __future__ import annotations
 
