@@ -102,6 +102,17 @@ class Evidence:
         )
 
     @property
+    def says_anything(self) -> bool:
+        """Return whether there is acceptance or at least one time."""
+        times = (
+            self.latency.round_s,
+            self.latency.token_s,
+            self.latency.ttft_s,
+            self.latency.e2e_s,
+        )
+        return self.says_acceptance or any(time_s is not None for time_s in times)
+
+    @property
     def draft_probability(self) -> float | None:
         """Return drafting / all rounds, None where rounds without a draft were not counted.
 

@@ -76,6 +76,21 @@ def read_file(path: Path, model: str = "") -> list[Evidence]:
 
     Raises ScenarioError: nothing can be imported; the fault says why and what would be right.
     """
+    found = _read_kind(path)
+    if not any(one.says_anything for one in found):
+        said = next((text for one in found for text in (*one.warnings, *one.dropped)), "")
+        wrong = "neither acceptance nor a time in it" + (f": {said}" if said else "")
+        raise ScenarioError(Fault(wrong, KNOWN, str(path), found[0].source.line if found else 1))
+    return [
+        one if one.says_anything or one.warnings or one.dropped else replace(one, warnings=_EMPTY)
+        for one in found
+    ]
+
+
+_EMPTY = ("neither acceptance nor a time in it",)
+
+
+def _read_kind(path: Path) -> list[Evidence]:
     head = read_head(path)
     if _JSON_START.match(head):
         return _read_json(path)
