@@ -23,7 +23,8 @@ class RoundCosts:
     - verify_s (..., positions): V, the pass that verifies 1, 2, … proposals (widths 2, 3, …);
       (..., 1) where the width does not matter (a tree: always nodes + 1)
     - draft_step_s (...): d, one draft step; overhead_s (...): o, on every round while γ ≥ 1
-    - one_pass: one draft step whatever γ; extra_draft_step: one more after a fully accepted round
+    - one_pass: one draft step whatever γ; extra_draft_step: one more after a fully accepted round,
+      as the draft has to ingest its own last token before it drafts again
     """
 
     step_s: Floats

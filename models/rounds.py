@@ -68,13 +68,14 @@ class FiniteOutput:
     """Exact expectations for one request of `output_tokens`; all arrays share one shape.
 
     drafted = accepted + wasted; accepted = output_tokens − rounds, as a round commits accepted + 1.
-    `drafting_rounds` propose at least one token; `fully_accepted_rounds` keep all they proposed.
+    `drafting_rounds` propose at least one token; `catch_up_rounds` keep all they proposed and leave
+    2 tokens or more, so that the draft has to ingest its own last token before it drafts again.
     """
 
     output_tokens: NDArray[np.int64]
     rounds: Floats
     drafting_rounds: Floats
-    fully_accepted_rounds: Floats
+    catch_up_rounds: Floats
     drafted_tokens: Floats
     accepted_tokens: Floats
     wasted_tokens: Floats
@@ -82,10 +83,10 @@ class FiniteOutput:
     def draft_steps(self, *, one_pass: bool = False, extra_draft_step: bool = False) -> Floats:
         """Draft passes: one a drafted token (one a drafting round if `one_pass`), plus the extras.
 
-        `extra_draft_step`: one more after each fully accepted round (the draft ingests its last).
+        `extra_draft_step`: one more for each catch-up round.
         """
         steps = self.drafting_rounds if one_pass else self.drafted_tokens
-        return steps + self.fully_accepted_rounds if extra_draft_step else steps
+        return steps + self.catch_up_rounds if extra_draft_step else steps
 
 
 def finite_output(
@@ -106,7 +107,7 @@ def finite_output(
     gamma = checked_gamma(gamma)
     proposed = np.arange(gamma + 1, dtype=np.float64)
     unit = np.ones(gamma + 1)
-    # One row a count: rounds, drafting rounds, fully accepted rounds, drafted tokens.
+    # One row a count: rounds, drafting rounds, catch-up rounds, drafted tokens.
     spent = np.stack([unit, np.minimum(proposed, 1), 0 * unit, proposed])
     extra = np.array([0.0, 0.0, 1.0, 0.0])
     lengths = _whole(output_tokens)
@@ -114,10 +115,10 @@ def finite_output(
     lead = laws[0].ndim - 2
     spent = spent.reshape(4, *(1,) * lead, gamma + 1)
     means, _ = _moments(laws, spent, extra.reshape(4, *(1,) * lead), int(lengths.max(initial=0)))
-    rounds, drafting, full, drafted = (at_index(row, lengths) for row in means)
+    rounds, drafting, caught_up, drafted = (at_index(row, lengths) for row in means)
     n = np.broadcast_to(lengths, rounds.shape)
     accepted = n - rounds
-    return FiniteOutput(n, rounds, drafting, full, drafted, accepted, drafted - accepted)
+    return FiniteOutput(n, rounds, drafting, caught_up, drafted, accepted, drafted - accepted)
 
 
 def generation_s_moments(
@@ -131,6 +132,9 @@ def generation_s_moments(
 
     m(L) = Σ P(branch)(c + m(L')), s(L) = Σ P(branch)(c² + 2 c m(L') + s(L')) over the branches of
     one round (MODEL.md §3). For random lengths average both moments over the shares of the lengths.
+    The extra draft step is charged after a fully accepted round that leaves 2 tokens or more: with
+    fewer nothing is drafted any more. (With draft_probability < 1 it is charged even if none of the
+    later rounds proposes.)
 
     >>> from specplan.models.round_costs import round_costs
     >>> costs = round_costs(step_s=0.1, verify_s=0.1, draft_step_s=0.02)
@@ -165,21 +169,25 @@ def _moments(
     cost, extra = round_s[..., None, :], extra_s[..., None]
     lead = np.broadcast_shapes(lists.shape[:-1], chance.shape, cost.shape[:-1], extra.shape)
     mean, square = np.zeros((*lead, 1)), np.zeros((*lead, 1))
-    for left in range(1, min(gamma, longest) + 1):  # clipped rounds: g = left − 1
-        chances, spent, spent_2 = _branches(lists[..., : left - 1], chance, cost, extra)
-        back, back_2 = mean[..., ::-1], square[..., ::-1]
+    # g = min(γ, left − 1), and a fully accepted round leaves 2 tokens or more only from γ + 3 on.
+    clipped = min(gamma + 2, longest)
+    for left in range(1, clipped + 1):
+        g = min(gamma, left - 1)
+        chances, spent, spent_2 = _branches(lists[..., :g], chance, cost, np.zeros(1))
+        back, back_2 = (past[..., ::-1][..., : g + 1] for past in (mean, square))
         new = spent.sum(axis=-1) + (chances * back).sum(axis=-1)
         new_2 = spent_2 + (2 * spent * back + chances * back_2).sum(axis=-1)
         mean = np.append(mean, np.broadcast_to(new, lead)[..., None], axis=-1)
         square = np.append(square, np.broadcast_to(new_2, lead)[..., None], axis=-1)
-    if longest > gamma:  # from here on every round proposes γ
+    if longest > clipped:  # from here on every round is like the others
         chances, spent, spent_2 = _branches(lists, chance, cost, extra)
-        constant = np.broadcast_to(spent.sum(axis=-1)[..., None], (*lead, longest - gamma))
-        mean = np.concatenate([mean, linear_recurrence(chances, constant, mean)], axis=-1)
-        windows = np.lib.stride_tricks.sliding_window_view(mean[..., :-1], gamma + 1, axis=-1)
+        constant = np.broadcast_to(spent.sum(axis=-1)[..., None], (*lead, longest - clipped))
+        past, past_2 = (known[..., -gamma - 1 :] for known in (mean, square))
+        mean = np.concatenate([mean, linear_recurrence(chances, constant, past)], axis=-1)
+        windows = np.lib.stride_tricks.sliding_window_view(mean[..., 2:-1], gamma + 1, axis=-1)
         crossed = (windows @ spent[..., ::-1, None])[..., 0]
         inputs = spent_2[..., None] + 2 * crossed
-        square = np.concatenate([square, linear_recurrence(chances, inputs, square)], axis=-1)
+        square = np.concatenate([square, linear_recurrence(chances, inputs, past_2)], axis=-1)
     return np.moveaxis(mean, -2, -1) @ weight, np.moveaxis(square, -2, -1) @ weight
 
 

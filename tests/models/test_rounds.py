@@ -131,7 +131,7 @@ def brute_force(
             continue
         g = min(gamma, left - 1)
         for k, share in enumerate(accepted_law(np.array(lists[:g]))):
-            cost = by_proposals[g] + (extra if k == g > 0 else 0)
+            cost = by_proposals[g] + (extra if k == g > 0 and left - k - 1 >= 2 else 0)
             paths.append(
                 (probability * hit * share, left - k - 1, rounds + 1, drafted + g, seconds + cost)
             )
@@ -214,7 +214,7 @@ def test_long_run_of_laws_is_the_limit_of_long_outputs() -> None:
     assert_allclose(n / long.rounds, figures.tokens[3], rtol=1e-3)
     assert_allclose(figures.tokens[3], mixed.tokens_per_round(3), rtol=1e-12)
     assert_allclose(long.drafting_rounds / long.rounds, figures.drafting[3], rtol=1e-3)
-    assert_allclose(long.fully_accepted_rounds / long.rounds, figures.fully_accepted[3], rtol=1e-3)
+    assert_allclose(long.catch_up_rounds / long.rounds, figures.fully_accepted[3], rtol=2e-3)
 
 
 @given(unconditional_lists, chance)
