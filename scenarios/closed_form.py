@@ -85,6 +85,13 @@ def operating_point(scenario: Scenario) -> OperatingPoint:
     >>> operating_point(load("toy-20ms")).batch
     1.0
     """
+    try:
+        return _located(scenario)
+    except ValueError as error:  # a cost that has no answer here, such as beyond a table
+        raise ScenarioError(Fault(str(error), field=scenario.name)) from None
+
+
+def _located(scenario: Scenario) -> OperatingPoint:
     load = offered(scenario)
     context = load.prompt_tokens + load.output_tokens / 2
     at = Priced(scenario, context)

@@ -145,7 +145,8 @@ def _stated(scenario: Scenario, block: AcceptanceBlock) -> NDArray[np.float64]:
             tau = block.acceptance_length or 1.0
             measured = scenario.gamma if block.at_gamma is None else block.at_gamma
             if block.shape == "minimum_variance":  # vLLM's synthetic mode: 1, …, 1, rest, 0, …
-                return np.minimum(np.maximum(tau - 1 - np.arange(measured), 0.0), 1.0)
+                least: NDArray[np.float64] = np.clip(tau - 1 - np.arange(measured), 0.0, 1.0)
+                return least
             alpha = float(alpha_from_tokens_per_round(tau, measured))
             return unconditional_from_alpha(alpha, measured)
 

@@ -10,6 +10,7 @@ from specplan.models import speedup
 from specplan.models.long_run import round_figures
 from specplan.models.round_costs import round_costs
 from specplan.models.rounds import finite_output
+from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +59,13 @@ class Priced:
         return scenario.gamma
 
     def costs(self, batch: float, gamma: int) -> RoundCosts:
+        """Price the passes of a round; raises ScenarioError where a cost has no answer."""
+        try:
+            return self._costs(batch, gamma)
+        except ValueError as error:
+            raise ScenarioError(Fault(str(error), field=self.scenario.name)) from None
+
+    def _costs(self, batch: float, gamma: int) -> RoundCosts:
         """Seconds of the passes of a round; the shorter of two parallel phases is hidden."""
         scenario = self.scenario
         method, placement = scenario.speculation.method, scenario.draft.placement

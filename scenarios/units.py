@@ -124,7 +124,7 @@ def format_duration(seconds: float) -> str:
     if seconds == 0:
         return "0 ms"
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
-        if seconds >= scale:
+        if scale <= seconds < 1e200:
             text = f"{seconds / scale:.15g} {unit}"
             if parse_duration(text) == seconds:
                 return text
@@ -147,8 +147,9 @@ def format_bytes(size: float) -> str:
     ('128 KiB', '80 GB')
     """
     for unit in ("TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "KB"):
-        if size and size % _BYTES[unit] == 0:
-            return f"{size / _BYTES[unit]:.15g} {unit}"
+        text = f"{size / _BYTES[unit]:.15g} {unit}"
+        if size % _BYTES[unit] == 0 and 0 < size < 1e200 and parse_bytes(text) == size:
+            return text
     return f"{_plain(size)} B"
 
 

@@ -35,7 +35,8 @@ def _stamp(path: Path) -> tuple[int, int]:
         stat = path.stat()
     except (OSError, ValueError) as error:
         wrong = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise ScenarioError(Fault(wrong, "a trace file", str(path))) from None
+        right = "name the file: `--set workload.arrivals.trace=FILE`"
+        raise ScenarioError(Fault(wrong, right, str(path))) from None
     return stat.st_mtime_ns, stat.st_size
 
 

@@ -1,0 +1,122 @@
+"""Every statement about acceptance means what its name says."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.load import load
+from specplan.scenarios.lower import extended
+from specplan.scenarios.schema import Scenario
+
+
+def stating(text: str, *sets: str) -> Scenario:
+    return load("toy-20ms", [f"speculation.acceptance={text}", *sets])
+
+
+@pytest.mark.parametrize(
+    ("text", "unconditional"),
+    [
+        ("{alpha: 80 %}", [0.8, 0.64]),
+        ("{conditional: [0.8, 0.5]}", [0.8, 0.4]),
+        ("{unconditional: [0.8, 0.5, 0.4]}", [0.8, 0.5]),
+        ("{acceptance_length: 1.75}", [0.5, 0.25]),  # α = 0.5: 1 + 0.5 + 0.25
+        ("{acceptance_length: 1.75, shape: minimum_variance}", [0.75, 0.0]),
+        ("{acceptance_length: 2.5, shape: minimum_variance}", [1.0, 0.5]),
+        # MODEL.md §3: p = (.6,.3,.1), q = (.5,.25,.25) → β .85
+        ("{pq: [{p: [.6,.3,.1], q: [.5,.25,.25]}, {p: [.6,.4], q: [.6,.4]}]}", [0.85, 0.85]),
+        ("{histogram: [2, 1, 1]}", [0.5, 0.25]),
+        ("{recorded: [0, 2, 1, 0]}", [0.5, 0.25]),
+    ],
+)
+def test_readings(text: str, unconditional: list[float]) -> None:
+    found = stating(text).acceptance(2).unconditional[0].tolist()
+    assert found == pytest.approx(unconditional)
+
+
+def test_model_md_worked_example() -> None:
+    # MODEL.md §2: a = (.85, .78, .72, .65) → A = (.850, .663, .477, .310), τ 3.301
+    scenario = stating("{conditional: [.85, .78, .72, .65]}", "speculation.gamma=4")
+    law = scenario.acceptance(4)
+    assert law.unconditional[0].tolist() == pytest.approx([0.85, 0.663, 0.477, 0.31], abs=5e-4)
+    assert float(law.tokens_per_round(4)) == pytest.approx(3.301, abs=5e-4)
+
+
+def test_a_mixture_is_harmonic_over_its_requests() -> None:
+    # τ = 1/Σ w/τ: α .5 gives 1.75 and α .9 gives 2.71 at γ 2.
+    law = stating("{mixture: [{weight: 3, alpha: .5}, {weight: 1, alpha: .9}]}").acceptance(2)
+    assert law.weight.tolist() == [0.75, 0.25]
+    assert float(law.tokens_per_round(2)) == pytest.approx(1 / (0.75 / 1.75 + 0.25 / 2.71))
+
+
+def test_classes_make_a_mixture() -> None:
+    scenario = load(
+        "toy-20ms",
+        ["workload.classes={a: {weight: 3}, b: {acceptance: {alpha: 0.9}, draft_probability: .5}}"],
+    )
+    law = scenario.acceptance(2)
+    assert law.weight.tolist() == [0.75, 0.25]
+    assert law.draft_probability.tolist() == [1.0, 0.5]
+    assert scenario.acceptance(2, "b").unconditional.tolist() == [[0.9, pytest.approx(0.81)]]
+
+
+def test_heterogeneous_requests() -> None:
+    assert stating("{alpha: .8, concentration: 10}").acceptance(2).concentration.tolist() == [10.0]
+
+
+def test_a_tree_keeps_what_its_nodes_say() -> None:
+    # Sequoia: expected accepted length = Σ over nodes of the product of ranks on the path.
+    scenario = stating(
+        "{ranks: [0.6, 0.2]}",
+        "speculation.method=tree",
+        "speculation.tree={nodes: [[0], [1], [0, 0], [0, 1]]}",
+    )
+    assert (scenario.gamma, scenario.verify_width) == (2, 5)
+    law = scenario.acceptance(2)
+    assert float(law.tokens_per_round(2)) == pytest.approx(1 + 0.6 + 0.2 + 0.36 + 0.12)
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=6), st.integers(0, 8))
+def test_extending_keeps_what_is_stated_and_never_rises(ratios: list[float], more: int) -> None:
+    stated = np.cumprod(np.asarray(ratios, dtype=np.float64))
+    for rule in ("iid", "last_ratio", "plateau"):
+        longer = extended(stated, len(stated) + more, rule)
+        assert len(longer) == len(stated) + more
+        assert longer[: len(stated)].tolist() == stated.tolist()
+        assert (np.diff(longer) <= 1e-12).all()
+
+
+def test_an_iid_list_is_continued_alike_by_every_rule() -> None:
+    for rule in ("iid", "last_ratio", "plateau"):
+        assert extended(np.array([0.5, 0.25]), 4, rule) == pytest.approx([0.5, 0.25, 0.125, 0.0625])
+
+
+def test_recorded_files(tmp_path: Path) -> None:
+    path = tmp_path / "kept.txt"
+    path.write_text("0\n2\n1\n\n0\n")
+    law = stating(f"{{recorded_file: {path}}}").acceptance(2)
+    assert law.recorded is not None
+    assert law.recorded.tolist() == [0, 2, 1, 0]
+    path.write_text("0\ntwo\n")
+    with pytest.raises(ScenarioError, match=r"kept\.txt:2: `two` is not a number of tokens"):
+        stating(f"{{recorded_file: {path}}}").acceptance(2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{recorded: [0, 5], at_gamma: 2}", "5 tokens recorded in one round, and at_gamma is 2"),
+        ("{histogram: [0, 0, 0]}", "every count is zero"),
+        ("{ranks: [0.8, 0.5]}", "the ranks sum to 1.3"),
+        ("{alpha: 0.5, at_gamma: 3}", "at_gamma does not apply to alpha"),
+        ("{conditional: [0.5, 0.5], concentration: 3}", "concentration does not apply to cond"),
+        ("{}", "nothing is chosen"),
+        ("0.5", "`0.5` does not say what it is"),
+    ],
+)
+def test_refusals(text: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        stating(text)
