@@ -76,7 +76,7 @@ def read_file(path: Path, model: str = "") -> list[Evidence]:
 
     Raises ScenarioError: nothing can be imported; the fault says why and what would be right.
     """
-    found = _read_kind(path)
+    found = _read_kind(path, model)
     if not any(one.says_anything for one in found):
         said = next((text for one in found for text in (*one.warnings, *one.dropped)), "")
         wrong = "neither acceptance nor a time in it" + (f": {said}" if said else "")
@@ -90,7 +90,7 @@ def read_file(path: Path, model: str = "") -> list[Evidence]:
 _EMPTY = ("neither acceptance nor a time in it",)
 
 
-def _read_kind(path: Path) -> list[Evidence]:
+def _read_kind(path: Path, model: str) -> list[Evidence]:
     head = read_head(path)
     if _JSON_START.match(head):
         return _read_json(path)
