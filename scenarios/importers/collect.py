@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers import vllm_metrics
+from specplan.scenarios.importers.evidence import Evidence, checked
 from specplan.scenarios.importers.files import read_head
 from specplan.scenarios.importers.recognise import is_prometheus, read_file, read_scrape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from specplan.scenarios.importers.evidence import Evidence
 
 
 def read_evidence(
@@ -84,7 +83,9 @@ def _chosen(found: Sequence[Evidence], model: str, gamma: int | None) -> list[Ev
     if gamma is None:
         return list(chosen)
     matching = [
-        one if one.gamma is not None or not one.says_acceptance else replace(one, gamma=gamma)
+        one
+        if one.gamma is not None or not one.says_acceptance
+        else checked(replace(one, gamma=gamma))
         for one in chosen
         if one.gamma in (None, 0, gamma)
     ]
