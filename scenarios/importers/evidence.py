@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -164,7 +164,11 @@ def checked(evidence: Evidence) -> Evidence:
     source = evidence.source
     faults = [
         Fault(wrong, right, file=source.file, line=source.line)
-        for wrong, right in [*_count_faults(evidence), *_rate_faults(evidence)]
+        for wrong, right in [
+            *_count_faults(evidence),
+            *_rate_faults(evidence),
+            *_latency_faults(evidence.latency),
+        ]
     ]
     if faults:
         raise ScenarioError(faults)
@@ -249,6 +253,19 @@ def _rate_faults(evidence: Evidence) -> list[tuple[str, str]]:
                     "the two must agree",
                 )
             )
+    return faults
+
+
+def _latency_faults(latency: Latency) -> list[tuple[str, str]]:
+    faults = []
+    for part in fields(latency):
+        value = getattr(latency, part.name)
+        if not isinstance(value, int | float):
+            continue
+        timed = part.name.endswith("_s") and not part.name.endswith("_per_s")
+        if not isfinite(value) or value < 0 or (timed and value == 0):
+            name = part.name.removesuffix("_s").replace("_", " ")
+            faults.append((f"{name} is {value:g}", "a measured value, above 0"))
     return faults
 
 

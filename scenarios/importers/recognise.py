@@ -26,6 +26,7 @@ from specplan.scenarios.importers import (
     vllm_request,
 )
 from specplan.scenarios.importers.documents import Document, Record, read_documents
+from specplan.scenarios.importers.evidence import Evidence, checked
 from specplan.scenarios.importers.files import read_head, whole_text
 from specplan.scenarios.importers.lines import find_lines
 from specplan.scenarios.importers.refusals import KNOWN, refusal, refused_text
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from specplan.scenarios.importers.evidence import Evidence
 
 _JSON_START = re.compile(rb'\s*(?:\{\s*["}]|\{\s*$|\[\s*(?:[{\[\]"]|$))')
 _PROMETHEUS = re.compile(
@@ -76,7 +76,7 @@ def read_file(path: Path, model: str = "") -> list[Evidence]:
 
     Raises ScenarioError: nothing can be imported; the fault says why and what would be right.
     """
-    found = _read_kind(path, model)
+    found = [checked(one) for one in _read_kind(path, model)]
     if not any(one.says_anything for one in found):
         said = next((text for one in found for text in (*one.warnings, *one.dropped)), "")
         wrong = "neither acceptance nor a time in it" + (f": {said}" if said else "")
