@@ -124,7 +124,7 @@ def sweep(  # noqa: PLR0917
             "--vary",
             metavar="PATH=VALUES",
             help="A field and its values: 0..8 | 1,2,4 | 5ms..50ms:10 | 1ms..1s:log7. "
-            "Repeat to cross.",
+            "Repeat to cross; `A=1,2; B=3,4` moves fields together; @FILE.csv lists points.",
         ),
     ],
     by: Annotated[
@@ -133,6 +133,13 @@ def sweep(  # noqa: PLR0917
     workers: Annotated[
         int, typer.Option(min=1, help="Processes for --by simulate.")
     ] = os.cpu_count() or 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Simulate on a running Dask cluster, tcp://host:8786."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a sweep that was killed; needs its -o.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Run a very large grid.")] = False,
     sets: Sets = None,
     as_json: AsJson = False,
@@ -149,11 +156,14 @@ def sweep(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.sweeps import sweep_answer
+        from specplan.results.sweeps import Means, sweep_answer
+        from specplan.scenarios.load import load
+        from specplan.sim.design import parse_design
 
-        return sweep_answer(
-            scenario, sets or (), vary, by=by, workers=workers, yes=yes, output=output, force=force
-        )
+        means = Means(by=by, workers=workers, cluster=cluster, yes=yes)
+        design = parse_design(vary)
+        base = load(scenario, sets or ())
+        return sweep_answer(base, design, means, output, resume=resume, force=force)
 
     _show(answer, as_json)
 

@@ -158,7 +158,7 @@ def _number_and_unit(path: str, text: str) -> tuple[float, str]:
 
 
 def axis_of(path: str, values: tuple[str, ...]) -> Axis:
-    """Make an axis of values as written: numbers where all are, in seconds, bytes, …
+    """Make an axis of values as written: as numbers (in seconds, bytes, …) where all are numbers.
 
     Fields that move together may repeat a value. Whether a value suits its field
     is the scenario's business.

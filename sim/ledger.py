@@ -32,7 +32,7 @@ def scenario_hash(scenario: Scenario) -> str:
 
 
 def point_key(scenario: Scenario, measure: str) -> str:
-    """Name the result of one point: its scenario, the figures taken of it, the version of specplan."""
+    """Name the result of one point: its scenario, the figures taken, the version of specplan."""
     return f"{scenario_hash(scenario)}/{measure}/{version('specplan')}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, fields
+from html import escape
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,8 @@ class Grid:
 
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
-        return f"<p>{self.name}: {len(self.design):,} points, {self.by}</p>{self.to_pandas()._repr_html_()}"  # type: ignore[operator]
+        about = f"<p>{escape(self.name)}: {len(self.design):,} points, {self.by}</p>"
+        return about + self.to_pandas().to_html(max_rows=20, notebook=True)
 
 
 def at(scenario: Scenario, settings: Iterable[str]) -> Scenario:
