@@ -63,21 +63,21 @@ def block_at(path: Path_) -> type[BaseModel] | None:
             continue
         if block is None or key not in block.model_fields:
             return None
-        block, within = _inside(block.model_fields[key].annotation)
+        block, within = inside(block.model_fields[key].annotation)
     return block if within is None else None
 
 
-def _inside(annotation: Any) -> tuple[type[BaseModel] | None, type[BaseModel] | None]:
+def inside(annotation: Any) -> tuple[type[BaseModel] | None, type[BaseModel] | None]:
     """Find the block an annotation stands for, or the block of the items it lists."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, None
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        return _inside(arguments[0])
+        return inside(arguments[0])
     if origin is tuple and arguments:
-        return None, _inside(arguments[0])[0]
+        return None, inside(arguments[0])[0]
     if origin in (UnionType, typing.Union):
-        inner = [_inside(argument) for argument in arguments if argument is not NoneType]
+        inner = [inside(argument) for argument in arguments if argument is not NoneType]
         return next((found for found in inner if any(found)), (None, None))
     return None, None
 

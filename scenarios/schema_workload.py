@@ -255,8 +255,8 @@ class Workload(Section):
     )
     lengths: FilePath | None = Field(
         default=None,
-        description="A file of prompt and output lengths (ShareGPT, a trace) for `trace` lengths "
-        "under other arrivals; its rows are used in order, over and over.",
+        description="A file of prompt and output lengths (vidur's of ShareGPT, any trace) for "
+        "`trace` lengths under other arrivals; its rows are used in order, over and over.",
     )
     classes: tuple[RequestClass, ...] = Field(
         default=(), description="Kinds of request by name: `{chat: {weight: 3}, code: {…}}`."

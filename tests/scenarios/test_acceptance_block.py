@@ -81,7 +81,7 @@ def test_a_tree_keeps_what_its_nodes_say() -> None:
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=6), st.integers(0, 8))
 def test_extending_keeps_what_is_stated_and_never_rises(ratios: list[float], more: int) -> None:
-    stated = np.cumprod(np.asarray(ratios, dtype=np.float64))
+    stated = np.asarray(np.cumprod(ratios), dtype=np.float64)
     for rule in ("iid", "last_ratio", "plateau"):
         longer = extended(stated, len(stated) + more, rule)
         assert len(longer) == len(stated) + more
