@@ -11,126 +11,29 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from specplan.scenarios.importers.evidence import Evidence, Source, checked
+from specplan.scenarios.importers.vllm_window import COUNTS, parse_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 KIND = "vllm-log"
-MARKERS = (b"SpecDecoding metrics:", b"Speculative metrics:", b"num_speculative_tokens'")
+MARKERS = (b"SpecDecoding metrics:", b"Speculative metrics:", b"speculative_config")
 
 _NUMBER = rb"(?:nan|inf|[0-9]+(?:\.[0-9]+)?)"
-_LENGTH = re.compile(rb"Mean acceptance length: *(" + _NUMBER + rb")(?=[,\s]|$)")
-_RATES = re.compile(rb"Per-position acceptance rate: *((?:" + _NUMBER + rb"(?:, *)?)*)")
-_COUNTS = re.compile(rb"Accepted: *([0-9]+) tokens?, *Drafted: *([0-9]+) tokens?")
-_THROUGHPUT = re.compile(rb"Accepted throughput: *(" + _NUMBER + rb") tokens/s")
-_PERCENT = re.compile(rb"(?:Avg )?Draft acceptance rate: *(" + _NUMBER + rb") *%")
 _V0 = re.compile(
     rb"Draft acceptance rate: *(" + _NUMBER + rb"), *System efficiency: *(" + _NUMBER + rb"), *"
     rb"Number of speculative tokens: *([0-9]+), *Number of accepted tokens: *([0-9]+), *"
     rb"Number of draft tokens(?: tokens)?: *([0-9]+), *"
     rb"Number of emitted tokens(?: tokens)?: *([0-9]+)"
 )
-_WHOLE = re.compile(
-    rb"SpecDecoding metrics: Mean acceptance length: ([0-9.]+), "
-    rb"(?:[A-Z][A-Za-z ]*: [0-9]+, )?"
-    rb"(?:Accepted throughput: ([0-9.]+) tokens/s, Drafted throughput: [0-9.]+ tokens/s, )?"
-    rb"Accepted: ([1-9][0-9]*) tokens, Drafted: ([0-9]+) tokens, "
-    rb"Per-position acceptance rate: ([0-9., ]+), Avg Draft acceptance rate: [0-9.]+%"
+_CONFIGURED = re.compile(rb"num_spec(?:ulative)?_tokens['\"]?[=:] *([0-9]+)")
+_METHOD = re.compile(rb"\bmethod['\"]?[=:] *['\"]([A-Za-z0-9_]+)")
+# Methods whose draft always proposes: their log misses no round.
+_ALWAYS = re.compile(r"eagle|mtp|medusa|draft_model|dflash|dspark|mlp_speculator")
+_UNSEEN = (
+    "the log does not count rounds without a draft: fine for draft models and EAGLE, not for "
+    "n-gram and suffix decoding (use /metrics there)",
 )
-_CONFIGURED = re.compile(rb"num_speculative_tokens': *([0-9]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """One log line of vLLM V1: counts since the line before it."""
-
-    accepted_tokens: int
-    drafted_tokens: int
-    acceptance_length: float
-    unconditional: tuple[float, ...]
-    accepted_tokens_per_s: float | None = None
-
-    @property
-    def drafts(self) -> float:
-        """Return the rounds with a draft: Drafted/K where the printed rates allow it exactly.
-
-        Drafts may be shorter than K (grammar, end of the output); then accepted / Σ rates is the
-        better estimate (three decimals each, against two of the mean acceptance length).
-
-        >>> Window(489, 1572, 2.87, (0.740, 0.473, 0.309, 0.187, 0.099, 0.057)).drafts
-        262.0
-        >>> round(Window(15135, 31523, 2.87, (0.785, 0.540, 0.347, 0.200)).drafts)
-        8085
-        """
-        gamma, accepted = len(self.unconditional), self.accepted_tokens
-        full, total = self.drafted_tokens / gamma, sum(self.unconditional)
-        if not accepted or not total:
-            return full
-        excess = accepted / full
-        if (
-            full == int(full)
-            and abs(excess - total) <= 0.0005 * gamma
-            and abs(excess + 1 - self.acceptance_length) <= 0.005
-        ):
-            return full
-        return max(accepted / total, full)
-
-    @property
-    def plain(self) -> bool:
-        """Return whether the line meets the bounds without rounding, so nothing has to be said."""
-        rates = self.unconditional
-        return (
-            0 < self.accepted_tokens <= self.drafted_tokens
-            and abs(1 + sum(rates) - self.acceptance_length) <= 0.005
-            and rates[0] <= 1
-            and list(rates) == sorted(rates, reverse=True)
-        )
-
-    @property
-    def interval_s(self) -> float | None:
-        """Return the length of the window, accepted / accepted throughput; the first is longer."""
-        if not self.accepted_tokens or not self.accepted_tokens_per_s:
-            return None
-        return self.accepted_tokens / self.accepted_tokens_per_s
-
-
-def parse_window(text: bytes) -> Window | str:
-    """Return the window of one line (from the marker on), or why there is none.
-
-    >>> parse_window(b"SpecDecoding metrics: Mean acceptance length: nan, Accepted: 0 tokens, "
-    ...              b"Drafted: 0 tokens, Per-position acceptance rate: , "
-    ...              b"Avg Draft acceptance rate: nan%")
-    'nothing was drafted in the window'
-    """
-    whole = _WHOLE.match(text)  # what vLLM writes; below, what a paste or a terminal made of it
-    if whole:
-        try:
-            length_text, speed_text, accepted_text, drafted_text, rates_text = whole.groups()
-            rates = tuple(map(float, rates_text.split(b", ")))
-            speed = float(speed_text) if speed_text else None
-            return Window(int(accepted_text), int(drafted_text), float(length_text), rates, speed)
-        except ValueError:
-            return "a number in it is broken"
-    return _parse_loosely(text)
-
-
-def _parse_loosely(text: bytes) -> Window | str:
-    counts = _COUNTS.search(text)
-    if counts is None:
-        return "the line is cut short"
-    accepted, drafted = int(counts[1]), int(counts[2])
-    if not drafted:
-        return "nothing was drafted in the window"
-    length, rates = _LENGTH.search(text), _RATES.search(text)
-    if length is None:
-        return "no mean acceptance length (vLLM before April 2025): rounds cannot be counted"
-    if rates is None or _PERCENT.search(text, rates.end()) is None:
-        return "the line is cut short"
-    values = tuple(float(rate) for rate in rates[1].replace(b",", b" ").split())
-    if not values:
-        return "no rates per position"
-    speed = _THROUGHPUT.search(text)
-    return Window(accepted, drafted, float(length[1]), values, float(speed[1]) if speed else None)
 
 
 @dataclass
@@ -156,6 +59,7 @@ class LogReader:
         self._rates_only: list[tuple[int, int, int]] = []
         self._v0: tuple[int, tuple[float, ...]] | None = None
         self._configured: int | None = None
+        self._method = ""
 
     def take(self, line: int, marker: int, text: bytes) -> None:
         """Take one line that holds `MARKERS[marker]`.
@@ -163,8 +67,10 @@ class LogReader:
         Raises ScenarioError: where the line contradicts itself.
         """
         if marker == 2:
-            found = _CONFIGURED.search(text)
-            self._configured = int(found[1]) if found else self._configured
+            if found := _CONFIGURED.search(text):
+                self._configured = int(found[1])
+            if found := _METHOD.search(text):
+                self._method = found[1].decode()
         elif marker == 1 and (old := _V0.search(text)):
             self._v0 = (line, tuple(float(part) for part in old.groups()))
         else:
@@ -173,7 +79,7 @@ class LogReader:
     def _take_window(self, line: int, text: bytes) -> None:
         window = parse_window(text)
         if isinstance(window, str):
-            counts = _COUNTS.search(text)
+            counts = COUNTS.search(text)
             if window.startswith("no mean") and counts:
                 self._rates_only.append((line, int(counts[1]), int(counts[2])))
             else:
@@ -234,6 +140,7 @@ class LogReader:
                 line=total.first_line,
                 engine="vLLM V1",
             ),
+            method=self._method,
             gamma=gamma,
             drafting_rounds=total.drafts,
             drafted_tokens=total.drafted,
@@ -242,10 +149,7 @@ class LogReader:
             acceptance_length=1 + total.accepted / total.drafts,
             rounding=0.0005,
             dropped=dropped,
-            warnings=(
-                "the log does not count rounds without a draft: fine for draft models and EAGLE, "
-                "not for n-gram and suffix decoding (use /metrics there)",
-            ),
+            warnings=() if _ALWAYS.search(self._method) else _UNSEEN,
         )
 
     def _first_v1(self, dropped: tuple[str, ...]) -> Evidence:
@@ -257,7 +161,7 @@ class LogReader:
             self.file, KIND, f"{len(self._rates_only)} windows", line, "vLLM V1 before PR 16665"
         )
         gamma = self._configured
-        if gamma is None or drafted % gamma:
+        if not gamma or drafted % gamma:
             raise source.fault(
                 f"{accepted} of {drafted} tokens accepted, but the line of this vLLM does not "
                 "say in how many rounds",

@@ -12,8 +12,8 @@ from specplan.scenarios.importers.evidence import Evidence
 from specplan.scenarios.importers.llamacpp_log import parse_statistics
 from specplan.scenarios.importers.pool import pool
 from specplan.scenarios.importers.recognise import read_file, read_scrape
-from specplan.scenarios.importers.vllm_log import Window, parse_window
 from specplan.scenarios.importers.vllm_metrics import evidence, subtract
+from specplan.scenarios.importers.vllm_window import Window, parse_window
 
 
 def write(tmp_path: Path, text: str | bytes, name: str = "given") -> Path:
