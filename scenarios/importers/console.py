@@ -107,6 +107,8 @@ def _with_acceptance(
     rounds, accepted = number("drafts"), number("accepted tokens")
     positions = sorted(int(name[9:]) for name in rows if re.fullmatch(r"position \d{1,4}", name))
     rates = tuple((number(f"position {i}") or 0.0) / 100 for i in positions)
+    if positions != list(range(len(positions))):
+        raise base.source.fault("positions are missing", f"0 to {max(positions)}")
     if rounds and accepted is not None:
         tau_by_counts = 1 + accepted / rounds
         if abs(tau_by_counts - tau) > 0.006:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _DECODER = json.JSONDecoder()
+MOST_BROKEN = 100
 _BLANK = " \t\r\n,\x1e\x00"
 
 
@@ -37,7 +38,7 @@ def read_documents(text: str, file: str) -> tuple[list[Document], tuple[str, ...
     ([{'a': inf}, {'a': 2}], ('line 3: cut-off or broken JSON',))
     """
     documents: list[Document] = []
-    dropped: list[str] = []
+    broken: list[int] = []
     first_fault: Fault | None = None
     at, line, counted = 0, 1, 0
     while True:
@@ -50,8 +51,10 @@ def read_documents(text: str, file: str) -> tuple[list[Document], tuple[str, ...
         try:
             value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            dropped.append(f"line {line}: cut-off or broken JSON")
+            broken.append(line)
             first_fault = first_fault or _fault(error, file, line)
+            if len(broken) == MOST_BROKEN:
+                raise ScenarioError(first_fault) from error
             following = text.find("\n{", at)
             if following < 0:
                 break
@@ -60,7 +63,10 @@ def read_documents(text: str, file: str) -> tuple[list[Document], tuple[str, ...
             documents.append(Document(value, line))
     if not documents:
         raise ScenarioError(first_fault or Fault("the file is empty", "JSON", file=file))
-    return documents, tuple(dropped)
+    if not broken:
+        return documents, ()
+    lines = ", ".join(str(one) for one in broken[:5]) + ", …" * (len(broken) > 5)
+    return documents, (f"line {lines}: cut-off or broken JSON",)
 
 
 def _fault(error: ValueError | RecursionError, file: str, line: int) -> Fault:

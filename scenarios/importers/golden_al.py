@@ -24,7 +24,7 @@ def matches(document: object) -> bool:
         isinstance(conditions, dict)
         and conditions
         and all(
-            isinstance(lengths, dict) and lengths and all(isinstance(k, int) for k in lengths)
+            isinstance(lengths, dict) and lengths and all(type(k) is int for k in lengths)
             for lengths in conditions.values()
         )
         for conditions in document.values()

@@ -19,23 +19,24 @@ if TYPE_CHECKING:
 KIND = "llamacpp-log"
 MARKERS = (b"statistics ", b"draft acceptance", b"  eval time =")
 
-_F = rb"([0-9]+(?:\.[0-9]+)?)"
+_N = rb" *= *([0-9]{1,15})"
+_F = rb"([0-9]{1,15}(?:\.[0-9]{1,9})?)"
 _STATISTICS = re.compile(
-    rb"#gen drafts *= *([0-9]+), *#acc drafts *= *([0-9]+), *#gen tokens *= *([0-9]+), *"
-    rb"#acc tokens *= *([0-9]+)(?:, *#mean acc len *= *([0-9.]+|nan))?"
-    rb"(?:, *#acc rate/pos *= *\(([^)]*)\))?"
+    rb"#gen drafts" + _N + rb", *#acc drafts" + _N + rb", *#gen tokens" + _N + rb", *#acc tokens" + _N
+    + rb"(?:, *#mean acc len *= *([0-9.]{1,20}|nan))?(?:, *#acc rate/pos *= *\(([^)]*)\))?"
     rb"(?:, *dur\(b,g,a\) *= *" + _F + rb", *" + _F + rb", *" + _F + rb" ms)?"
-)
+)  # fmt: skip
 _NAMED = re.compile(
-    rb"statistics +(?:statistics *)?([A-Za-z0-9_-]*):? *#calls(?:\(b,g,a\))? *= *([0-9]+)"
-    rb"(?:[ ,]+([0-9]+)[ ,]+([0-9]+))?"
-)
+    rb"statistics +(?:statistics *)?([A-Za-z0-9_-]*):? *#calls(?:\(b,g,a\))?" + _N
+    + rb"(?:[ ,]+([0-9]{1,15})[ ,]+([0-9]{1,15}))?"
+)  # fmt: skip
 _REQUEST = re.compile(
-    rb"draft acceptance(?: rate)? *= *(?:[0-9.]+|nan|-nan) *\( *([0-9]+) accepted */ *([0-9]+) "
-    rb"generated\)(?:, *mean (?:acceptance length|len) *= *([0-9.]+))?"
+    rb"draft acceptance(?: rate)? *= *(?:[0-9.]+|nan|-nan) *"
+    rb"\( *([0-9]{1,15}) accepted */ *([0-9]{1,15}) generated\)"
+    rb"(?:, *mean (?:acceptance length|len) *= *" + _F + rb")?"
     rb"(?:, *acceptance rate per position *= *\(([^)]*)\))?"
 )
-_EVAL = re.compile(rb" eval time *= *" + _F + rb" ms */ *([0-9]+) (?:tokens|runs)")
+_EVAL = re.compile(rb" eval time *= *" + _F + rb" ms */ *([0-9]{1,15}) (?:tokens|runs)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,9 @@ def parse_statistics(line: bytes) -> Statistics | None:
     if named is None or found is None:
         return None
     calls = int(named[3] or named[2])
-    rates = tuple(float(part) for part in re.findall(rb"[0-9]+(?:\.[0-9]+)?", found[6] or b""))
+    rates = tuple(
+        float(part) for part in re.findall(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?", found[6] or b"")
+    )
     return Statistics(
         named[1].decode() or "draft",
         calls,
@@ -129,7 +132,9 @@ class LogReader:
             return
         self._first_request = self._first_request or line
         accepted, drafted = int(found[1]), int(found[2])
-        rates = [float(part) for part in re.findall(rb"[0-9]+(?:\.[0-9]+)?", found[4] or b"")]
+        rates = [
+            float(part) for part in re.findall(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?", found[4] or b"")
+        ]
         length = float(found[3]) if found[3] else 0.0
         excess = sum(rates) or length - 1
         rounds = accepted / excess if excess > 0 else 0.0

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _JSON_START = re.compile(rb'\s*(?:\{\s*["}]|\{\s*$|\[\s*(?:[{\[\]"]|$))')
+_ALIAS = re.compile(rb"(?m)^[^#\n]*[&*]\w")
 _PROMETHEUS = re.compile(
     rb"(?:^|\n)(?:# (?:HELP|TYPE) |(?:vllm|llamacpp|sglang):[A-Za-z0-9_:]+(?:\{| +[-+0-9]))"
 )
@@ -195,7 +196,7 @@ def _read_yaml(path: Path, head: bytes) -> list[Evidence]:
     if known:
         raise ScenarioError(known)
     unknown = Fault("no line in it is of a known kind", KNOWN, file, 1)
-    if path.stat().st_size > 1 << 20 or b"&" in head:  # no golden file is large or has anchors
+    if path.stat().st_size > len(head) + 3 or _ALIAS.search(head):  # golden files are tiny
         raise ScenarioError(unknown)
     text = whole_text(path)
     try:

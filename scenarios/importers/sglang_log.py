@@ -71,6 +71,9 @@ class LogReader:
         except ValueError:
             self._broken += 1
             return
+        if not (0 <= running < 1e9 and length < 1e9 and 0 <= rate < 1e9 and 0 <= speed < 1e12):
+            self._broken += 1  # NaN fails every comparison
+            return
         self._first, self._last = self._first or line, line
         self._lines += 1
         self._running += running

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 KIND = "vllm-log"
 MARKERS = (b"SpecDecoding metrics:", b"Speculative metrics:", b"speculative_config")
 
-_NUMBER = rb"(?:nan|inf|[0-9]+(?:\.[0-9]+)?)"
+_NUMBER = rb"(?:nan|inf|[0-9]{1,15}(?:\.[0-9]{1,9})?)"
 _V0 = re.compile(
     rb"Draft acceptance rate: *(" + _NUMBER + rb"), *System efficiency: *(" + _NUMBER + rb"), *"
-    rb"Number of speculative tokens: *([0-9]+), *Number of accepted tokens: *([0-9]+), *"
-    rb"Number of draft tokens(?: tokens)?: *([0-9]+), *"
-    rb"Number of emitted tokens(?: tokens)?: *([0-9]+)"
+    rb"Number of speculative tokens: *([0-9]{1,15}), *Number of accepted tokens: *([0-9]{1,15}), *"
+    rb"Number of draft tokens(?: tokens)?: *([0-9]{1,15}), *"
+    rb"Number of emitted tokens(?: tokens)?: *([0-9]{1,15})"
 )
-_CONFIGURED = re.compile(rb"num_spec(?:ulative)?_tokens['\"]?[=:] *([0-9]+)")
+_CONFIGURED = re.compile(rb"num_spec(?:ulative)?_tokens['\"]?[=:] *([0-9]{1,15})")
 _METHOD = re.compile(rb"\bmethod['\"]?[=:] *['\"]([A-Za-z0-9_]+)")
 # Methods whose draft always proposes: their log misses no round.
 _ALWAYS = re.compile(r"eagle|mtp|medusa|draft_model|dflash|dspark|mlp_speculator")

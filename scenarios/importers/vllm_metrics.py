@@ -68,7 +68,7 @@ def read_scrape(text: str, file: str, model: str = "") -> Scrape:
     models: dict[str, None] = {}
     kind = KIND
     try:
-        families = list(text_string_to_metric_families(text))
+        families = list(text_string_to_metric_families(_ours(text)))
     except (ValueError, IndexError, KeyError, AttributeError, TypeError) as error:
         raise ScenarioError(_broken_line(text, file, str(error))) from error
     for family in families:
@@ -100,6 +100,12 @@ def read_scrape(text: str, file: str, model: str = "") -> Scrape:
             Fault(f"{len(names)} models in one scrape", f"--model with one of {names}", file)
         )
     return Scrape(file, values, created, (model,) if model else names, kind)
+
+
+def _ours(text: str) -> str:
+    """Return the samples of the engine alone: a scrape may hold a thousand others."""
+    lines = [line for line in text.split("\n") if _PREFIX.match(line) and "_bucket{" not in line]
+    return "\n".join(lines) + "\n"
 
 
 def _check_value(file: str, name: str, position: str, value: float) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_NUMBER = rb"(?:nan|inf|[0-9]+(?:\.[0-9]+)?)"
+_NUMBER = rb"(?:nan|inf|[0-9]{1,15}(?:\.[0-9]{1,9})?)"
 _LENGTH = re.compile(rb"Mean acceptance length: *(" + _NUMBER + rb")(?=[,\s]|$)")
 _RATES = re.compile(rb"Per-position acceptance rate: *((?:" + _NUMBER + rb"(?:, *)?)*)")
-COUNTS = re.compile(rb"Accepted: *([0-9]+) tokens?, *Drafted: *([0-9]+) tokens?")
+COUNTS = re.compile(rb"Accepted: *([0-9]{1,15}) tokens?, *Drafted: *([0-9]{1,15}) tokens?")
 _THROUGHPUT = re.compile(rb"Accepted throughput: *(" + _NUMBER + rb") tokens/s")
 _PERCENT = re.compile(rb"(?:Avg )?Draft acceptance rate: *(" + _NUMBER + rb") *%")
 _WHOLE = re.compile(
     rb"SpecDecoding metrics: Mean acceptance length: ([0-9.]+), "
     rb"(?:[A-Z][A-Za-z ]*: [0-9]+, )?"
     rb"(?:Accepted throughput: ([0-9.]+) tokens/s, Drafted throughput: [0-9.]+ tokens/s, )?"
-    rb"Accepted: ([1-9][0-9]*) tokens, Drafted: ([0-9]+) tokens, "
+    rb"Accepted: ([1-9][0-9]{0,14}) tokens, Drafted: ([0-9]{1,15}) tokens, "
     rb"Per-position acceptance rate: ([0-9., ]+), Avg Draft acceptance rate: [0-9.]+%"
 )
 

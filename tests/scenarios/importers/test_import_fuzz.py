@@ -1,6 +1,6 @@
 """Broken files: an answer that can be true or one sentence, never a traceback or a silent zero.
 
-`SPECPLAN_FUZZ=10000 pytest tests/scenarios/importers/test_fuzz.py` is the long mode.
+`SPECPLAN_FUZZ=10000 pytest tests/scenarios/importers/test_import_fuzz.py` is the long mode.
 """
 
 import json
