@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import json
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 CHUNK_ROWS = 200_000
 MAX_TOKENS = 10_000_000
-_ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$")
+_MOMENT = re.compile(  # years that nanoseconds in 64 bits reach
+    r"((?:19[7-9]|2[01]\d)\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,7 @@ class Reader:
         self.path, self.arrivals = path, arrivals
         self.rows = 0
         self.keys: dict[str, Any] = {}
+        self.zones: set[str | None] = set()
 
     def trace(self, file: TextIO) -> Trace:
         """Read a whole file; raises ScenarioError."""
@@ -173,19 +178,20 @@ class Reader:
             raise
 
     def moments(self, stamps: list[str]) -> Ints:
-        """Turn times of day into nanoseconds; seven digits of fraction and a zone are fine."""
-        plain = [_ZONE.sub("", stamp) for stamp in stamps]
-        try:
-            return np.array(plain, dtype="datetime64[ns]").astype(np.int64)
-        except ValueError:
-            for number, stamp in enumerate(plain):
-                try:
-                    np.datetime64(stamp, "ns")
-                except ValueError:
-                    line = self.line(self.rows + number)
-                    right = "a time such as `2023-11-16 18:17:03.9799600`"
-                    raise self.refusal(f"`{stamps[number]}` is no time", right, line) from None
-            raise
+        """Turn times of day into nanoseconds; seven digits of fraction and one zone are fine."""
+        found = [_MOMENT.fullmatch(stamp.strip()) for stamp in stamps]
+        self.zones |= {match[2] for match in found if match}
+        if len(self.zones) > 1:
+            raise self.refusal("the times are in several zones", "one zone for all")
+        plain = [match[1] if match else "" for match in found]
+        with contextlib.suppress(ValueError):
+            moments = np.array(plain, dtype="datetime64[ns]")
+            if all(found):
+                return moments.astype(np.int64)
+        number = next(i for i, stamp in enumerate(plain) if not _is_moment(stamp))
+        right = "a time such as `2023-11-16 18:17:03.9799600`"
+        line = self.line(self.rows + number)
+        raise self.refusal(f"`{stamps[number]}` is no time", right, line)
 
     def assembled(self, kind: Kind, found: list[tuple[Any, ...]]) -> Trace:
         """Join the chunks and check what only the whole shows."""
@@ -264,3 +270,11 @@ def decimal(value: Any) -> float:
     if isinstance(value, bool):
         raise TypeError
     return float(value)
+
+
+def _is_moment(stamp: str) -> bool:
+    try:
+        np.datetime64(stamp, "ns")
+    except ValueError:
+        return False
+    return bool(stamp)

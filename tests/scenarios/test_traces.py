@@ -163,8 +163,8 @@ def test_hash_ids_are_kept_flat(tmp_path: Path) -> None:
         ),
         (
             "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio\n4,8,12,2\n",
-            "trace.csv:1: has lengths but no arrivals (name it as `workload.lengths`, with arrivals "
-            "such as `{rate: 4/s}`)",
+            "trace.csv:1: has lengths but no arrivals (name it as `workload.lengths`, with "
+            "arrivals such as `{rate: 4/s}`)",
         ),
         ("a,b\n1,2\n", "trace.csv:1: no known trace has the fields a, b (Azure, BurstGPT, "),
         ('[{"conversations": []}]', "trace.csv: is one JSON document (ShareGPT holds texts, "),
