@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import simpy
 
+from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.sim import kernel
 from specplan.sim.luck import request_uniforms
 from specplan.sim.ring import Ring
@@ -70,15 +71,37 @@ class Cluster:
 
     def _advance(self, until_s: float) -> None:
         """Run everything that nobody outside can influence before `until_s`."""
-        while not kernel.advance(
-            self.config_row,
-            *self.tables,
-            *self.engine,
-            until_s,
-            self.closed,
-            STEPS_BETWEEN_LOOKS,
-        ):
+        while True:
+            how = kernel.advance(
+                self.config_row,
+                *self.tables,
+                *self.engine,
+                until_s,
+                self.closed,
+                STEPS_BETWEEN_LOOKS,
+            )
+            if how == kernel.UNPRICED:
+                raise self._unpriced()
+            if how == kernel.BROKEN:
+                raise RuntimeError("KV blocks do not add up: this is a fault of specplan")
             self._report()
+            if how == kernel.DONE:
+                return
+
+    def _unpriced(self) -> ScenarioError:
+        """Say which pass a cost table has no price for."""
+        lanes = self.engine.lanes
+        lane = lanes[np.flatnonzero(np.isnan(lanes["verify_s"] + lanes["draft_s"]))[0]]
+        which = "draft.step" if np.isnan(lane["draft_s"]) else "target.round"
+        decodes = int(lane["decodes"])
+        return ScenarioError(
+            Fault(
+                f"the table has no price for a pass of {decodes} sequences and "
+                f"{int(lane['tokens'])} positions, which the run needs at {lane['start_s']:.3f} s",
+                "measure up to there, lower scheduler.max_num_seqs, or name a rule to extend it",
+                field=which,
+            )
+        )
 
     def _report(self) -> None:
         if self.progress is not None:

@@ -111,6 +111,8 @@ class ContendedCluster(Cluster):
             drafting_s, target_s, drafting = kernel.turn(
                 config_row, *tables, *self.engine, number, env.now, planned, self.closed
             )
+            if target_s != target_s:  # NaN
+                raise self._unpriced()
             planned = target_s >= 0
             if self.closed and self.engine.ended[0]:
                 self._notice_ends()

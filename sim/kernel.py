@@ -7,14 +7,18 @@ from specplan.sim.queues import assign, next_start_s
 from specplan.sim.state import (
     COLOCATED,
     DRAFT,
+    DRAFT_GPU,
     OVERHEAD,
     PARALLEL,
     PREFILL,
+    TARGET_GPU,
     VERIFY,
     Engine,
     Tables,
 )
 from specplan.sim.step import commit, plan
+
+DONE, MORE, UNPRICED, BROKEN = 0, 1, 2, 3
 
 
 @entry
@@ -45,8 +49,9 @@ def advance(  # type: ignore[no-untyped-def]
     """Run all replicas over all steps that start before `until_s`.
 
     With `stop_at_finish` it also stops once a request has finished and every step that starts
-    before that moment is done, so that whoever waits for it can act in time. Returns False when
-    `most_steps` were done first, so that a person can interrupt.
+    before that moment is done, so that whoever waits for it can act in time. Returns how it went:
+    DONE; MORE when `most_steps` came first, so that a person can interrupt; UNPRICED when a cost
+    table has no price for the step that a lane has planned; BROKEN when KV blocks got lost.
 
     Called as `advance(config_row, *tables, *engine, …)`: a call with single arrays takes a third of
     the time of a call with tuples of them.
@@ -59,7 +64,7 @@ def advance(  # type: ignore[no-untyped-def]
     )
     config = config_row[0]
     for _ in range(most_steps):
-        chosen = -1
+        chosen = np.int64(-1)
         start_s = np.inf
         bound_s = until_s
         for replica in range(len(replicas)):
@@ -71,14 +76,35 @@ def advance(  # type: ignore[no-untyped-def]
                     start_s = candidate_s
                     chosen = lane
         if chosen < 0 or start_s >= bound_s:
-            return True
+            return DONE
         if plan(config, tables, engine, chosen, start_s):
+            if unpriced(engine.lanes[chosen]):
+                return UNPRICED
             end_s = pass_time(config, engine, chosen, start_s)
             commit(config, tables, engine, chosen, end_s)
             sample(config, engine, chosen)
+            if config.check_blocks and not blocks_add_up(config, engine, chosen):
+                return BROKEN
         else:
             wait_for_other_lane(config, engine, chosen, start_s)
-    return False
+    return MORE
+
+
+@inner
+def unpriced(lane):  # type: ignore[no-untyped-def]
+    """Tell whether a cost table gave no price for the planned step."""
+    return np.isnan(lane.draft_prefill_s + lane.draft_s + lane.prefill_s + lane.verify_s)
+
+
+@inner
+def blocks_add_up(config, engine, lane_number):  # type: ignore[no-untyped-def]
+    """Check that a replica's KV blocks are all either free or held by a running request."""
+    replica = engine.lanes[lane_number].replica
+    held = engine.replicas[replica].free_blocks
+    for lane in range(replica * config.lanes, (replica + 1) * config.lanes):
+        for i in range(engine.lanes[lane].running):
+            held += engine.requests[engine.running[lane, i] & config.mask].blocks
+    return held == config.blocks and engine.replicas[replica].free_blocks >= 0
 
 
 @inner
@@ -93,18 +119,18 @@ def pass_time(config, engine, lane_number, start_s):  # type: ignore[no-untyped-
     drafting_s = lane.draft_prefill_s + lane.draft_s
     target_s = lane.prefill_s + lane.verify_s + lane.overhead_s
     if config.placement == COLOCATED:
-        record(engine, lane, 0, DRAFT, start_s, start_s + drafting_s)
+        record(engine, lane, TARGET_GPU, DRAFT, start_s, start_s + drafting_s)
         record_target(engine, lane, start_s + drafting_s)
         return start_s + (drafting_s + target_s)
     if config.placement == PARALLEL:
-        record(engine, lane, 1, DRAFT, start_s, start_s + drafting_s)
+        record(engine, lane, DRAFT_GPU, DRAFT, start_s, start_s + drafting_s)
         record_target(engine, lane, start_s)
         busy_s = max(drafting_s, lane.prefill_s + lane.verify_s) + lane.overhead_s
         return start_s + busy_s + (config.transfer_s if lane.drafting > 0 else 0.0)
     drafted_s = start_s
     if drafting_s > 0.0:
         draft_start_s = max(start_s, rep.draft_free_s)
-        record(engine, lane, 1, DRAFT, draft_start_s, draft_start_s + drafting_s)
+        record(engine, lane, DRAFT_GPU, DRAFT, draft_start_s, draft_start_s + drafting_s)
         drafted_s = draft_start_s + drafting_s
         rep.draft_free_s = drafted_s
     if lane.drafting > 0:
@@ -120,9 +146,9 @@ def record_target(engine, lane, start_s):  # type: ignore[no-untyped-def]
     """Note the target GPU's phases for the timeline."""
     verify_s = start_s + lane.prefill_s
     overhead_s = verify_s + lane.verify_s
-    record(engine, lane, 0, PREFILL, start_s, verify_s)
-    record(engine, lane, 0, VERIFY, verify_s, overhead_s)
-    record(engine, lane, 0, OVERHEAD, overhead_s, overhead_s + lane.overhead_s)
+    record(engine, lane, TARGET_GPU, PREFILL, start_s, verify_s)
+    record(engine, lane, TARGET_GPU, VERIFY, verify_s, overhead_s)
+    record(engine, lane, TARGET_GPU, OVERHEAD, overhead_s, overhead_s + lane.overhead_s)
 
 
 @inner
@@ -227,6 +253,8 @@ def turn(  # type: ignore[no-untyped-def]
             return 0.0, -1.0, 0
     if not plan(config, tables, engine, lane_number, now_s):
         return 0.0, -1.0, 0
+    if unpriced(lane):
+        return np.nan, np.nan, 0
     drafting_s = lane.draft_prefill_s + lane.draft_s
     return drafting_s, lane.prefill_s + lane.verify_s + lane.overhead_s, lane.drafting
 
@@ -252,8 +280,8 @@ def outstanding(config_row, lanes, replicas, replica, now_s):  # type: ignore[no
 @entry
 def least_outstanding(config_row, lanes, replicas, now_s):  # type: ignore[no-untyped-def]
     """Find the replica with the fewest unfinished requests; the first of equals."""
-    best = 0
-    fewest = outstanding(config_row, lanes, replicas, 0, now_s)
+    best = np.int64(0)
+    fewest = outstanding(config_row, lanes, replicas, best, now_s)
     for replica in range(1, len(replicas)):
         count = outstanding(config_row, lanes, replicas, replica, now_s)
         if count < fewest:

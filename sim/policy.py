@@ -7,8 +7,10 @@ each request afresh (transformers, generation/candidate_generator.py). `goodput`
 most expected committed tokens per second for the present batch, by the same cost model as the run.
 """
 
+import numpy as np
+
 from specplan.sim.compiled import inner
-from specplan.sim.pricing import DRAFT_STEP, ROUND, STEP, price
+from specplan.sim.pricing import DRAFT_STEP, NOTHING, ROUND, STEP, price
 
 BY_BATCH, HF_HEURISTIC, HF_TRANSIENT, GOODPUT = range(4)
 
@@ -31,16 +33,16 @@ def step_gamma(config, tables, lane, decodes, context_tokens):  # type: ignore[n
 @inner
 def best_gamma(config, tables, decodes, context_tokens):  # type: ignore[no-untyped-def]
     """Find the γ of the highest expected committed tokens per second at this batch."""
-    best = 0
+    best = np.int64(0)
     best_rate = -1.0
-    n = max(decodes, 1)
+    n = max(decodes, np.int64(1))
     for gamma in range(config.gamma_min, config.gamma_max + 1):
         width = tables.nodes[gamma] + 1
         if gamma == 0:
-            round_s = price(tables, STEP, n, n, context_tokens, 0)
+            round_s = price(tables, STEP, n, n, context_tokens, NOTHING)
         else:
             draft_s = draft_seconds(config, tables, n, gamma, context_tokens)
-            round_s = config.overhead_s + price(tables, ROUND, n, n * width, context_tokens, 0)
+            round_s = config.overhead_s + price(tables, ROUND, n, n * width, context_tokens, NOTHING)
             if config.placement == 3:
                 round_s = max(round_s, draft_s + config.overhead_s)
             else:
@@ -62,13 +64,13 @@ def draft_seconds(config, tables, sequences, gamma, context_tokens):  # type: ig
     if gamma == 0 or sequences == 0:
         return 0.0
     if config.one_pass:
-        return price(tables, DRAFT_STEP, sequences, sequences * gamma, context_tokens, 0)
+        return price(tables, DRAFT_STEP, sequences, sequences * gamma, context_tokens, NOTHING)
     if tables.nodes[gamma] == gamma:
-        return gamma * price(tables, DRAFT_STEP, sequences, sequences, context_tokens, 0)
+        return gamma * price(tables, DRAFT_STEP, sequences, sequences, context_tokens, NOTHING)
     total_s = 0.0
-    inputs = 1
+    inputs = np.int64(1)
     for depth in range(1, gamma + 1):
-        total_s += price(tables, DRAFT_STEP, sequences, sequences * inputs, context_tokens, 0)
+        total_s += price(tables, DRAFT_STEP, sequences, sequences * inputs, context_tokens, NOTHING)
         inputs = tables.nodes[depth] - tables.nodes[depth - 1]
     return total_s
 

@@ -10,7 +10,9 @@ from specplan.models import cost
 from specplan.models.cost import Cost
 from specplan.sim.compiled import inner, interpreted
 
-STEP, ROUND, TARGET_PREFILL, DRAFT_STEP, DRAFT_PREFILL = range(5)
+# numba compiles a function once more for every literal it is called with; NumPy integers are none.
+STEP, ROUND, TARGET_PREFILL, DRAFT_STEP, DRAFT_PREFILL = np.arange(5)
+NOTHING = np.int64(0)
 
 if not interpreted:
     for _formula in cost.FORMULAS:

@@ -21,12 +21,19 @@ if TYPE_CHECKING:
 SPANS = 4096
 
 
-def simulate(scenario: Scenario, progress: Callable[[int, int], None] | None = None) -> Run:
+def simulate(
+    scenario: Scenario,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    check_blocks: bool = False,
+) -> Run:
     """Simulate every request of a scenario, from its arrival until its client has all tokens.
 
     `progress(ended, requests)` is called now and then. On KeyboardInterrupt the run ends with what
     is complete and says so in `interrupted`. Equal scenarios and seeds give equal runs.
-    Raises ScenarioError for a trace that cannot be read or that has too few rows.
+    `check_blocks` verifies after every step that no KV block is lost.
+    Raises ScenarioError for a trace that cannot be read or that has too few rows, and for a pass
+    that a cost table has no price for.
 
     >>> from specplan.scenarios import load
     >>> run = simulate(load("toy-20ms", ["workload.requests=10"]))
@@ -34,6 +41,7 @@ def simulate(scenario: Scenario, progress: Callable[[int, int], None] | None = N
     (10, np.int64(1280))
     """
     config_row = setup.config(scenario)
+    config_row["check_blocks"] = check_blocks
     gamma_max = int(config_row["gamma_max"][0])
     laws = setup.laws(scenario, gamma_max)
     workload = prepare(scenario, laws)

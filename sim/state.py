@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from specplan.sim.compiled import interpreted
 
-COMPLETED, ABORTED, REJECTED, UNFINISHED = 0, 1, 2, 3
-NOBODY = -1
+# numba compiles a function once more for every literal it is called with; NumPy integers are none.
+COMPLETED, ABORTED, REJECTED, UNFINISHED = np.arange(4)
+NOBODY = np.int64(-1)
 
 REQUEST = np.dtype(
     [
@@ -163,7 +164,8 @@ SPAN = np.dtype(
     ]
 )
 PHASES = ("prefill", "draft", "verify", "overhead")
-PREFILL, DRAFT, VERIFY, OVERHEAD = range(4)
+PREFILL, DRAFT, VERIFY, OVERHEAD = np.arange(4)
+TARGET_GPU, DRAFT_GPU = np.arange(2)
 
 COLOCATED, DEDICATED, SHARED, PARALLEL = range(4)
 PLACEMENTS = ("colocated", "dedicated", "shared", "parallel")

@@ -5,7 +5,7 @@ import numpy as np
 from specplan.sim.compiled import inner
 from specplan.sim.luck import ROUND, STOP, uniform
 from specplan.sim.policy import draft_seconds, learn
-from specplan.sim.pricing import DRAFT_PREFILL, DRAFT_STEP, STEP, TARGET_PREFILL, price
+from specplan.sim.pricing import DRAFT_PREFILL, DRAFT_STEP, NOTHING, STEP, TARGET_PREFILL, price
 from specplan.sim.pricing import ROUND as TARGET_ROUND
 from specplan.sim.queues import close, deliver
 from specplan.sim.scheduler import free_blocks, schedule
@@ -23,16 +23,16 @@ def plan(config, tables, engine, lane_number, now_s):  # type: ignore[no-untyped
     lane.start_s = now_s
     deliver(config, engine, lane.replica, now_s)
     gamma = schedule(config, tables, engine, lane_number)
-    sequences = 0
-    tokens = 0
-    proposed = 0
-    context = 0
-    prompts = 0
-    prompt_tokens = 0
-    deepest = 0
+    sequences = np.int64(0)
+    tokens = np.int64(0)
+    proposed = np.int64(0)
+    context = np.int64(0)
+    prompts = np.int64(0)
+    prompt_tokens = np.int64(0)
+    deepest = np.int64(0)
     shallowest = config.gamma_max + 1
-    drafting = 0
-    behind = 0
+    drafting = np.int64(0)
+    behind = np.int64(0)
     for i in range(lane.running):
         row = engine.requests[engine.running[lane_number, i] & config.mask]
         if row.chunk > 0:
@@ -64,11 +64,11 @@ def plan(config, tables, engine, lane_number, now_s):  # type: ignore[no-untyped
                 config, tables, engine, lane_number, sequences, deepest, context
             )
         if config.extra_draft_step and behind > 0:
-            lane.draft_s += price(tables, DRAFT_STEP, behind, behind, context, 0)
+            lane.draft_s += price(tables, DRAFT_STEP, behind, behind, context, NOTHING)
     lane.verify_s = 0.0
     if sequences > 0:
         which = STEP if tokens == sequences else TARGET_ROUND
-        lane.verify_s = price(tables, which, sequences, tokens, context, 0)
+        lane.verify_s = price(tables, which, sequences, tokens, context, NOTHING)
     lane.prefill_s = 0.0
     lane.draft_prefill_s = 0.0
     if prompts > 0:
@@ -76,11 +76,11 @@ def plan(config, tables, engine, lane_number, now_s):  # type: ignore[no-untyped
             whole_s = price(
                 tables, TARGET_ROUND, sequences + prompts, tokens, context, prompt_tokens
             )
-            lane.prefill_s = max(0.0, whole_s - lane.verify_s)
+            lane.prefill_s = whole_s - lane.verify_s
         else:
-            lane.prefill_s = price(tables, TARGET_PREFILL, prompts, 0, 0, prompt_tokens)
+            lane.prefill_s = price(tables, TARGET_PREFILL, prompts, NOTHING, NOTHING, prompt_tokens)
         if config.gamma_max > 0:
-            lane.draft_prefill_s = price(tables, DRAFT_PREFILL, prompts, 0, 0, prompt_tokens)
+            lane.draft_prefill_s = price(tables, DRAFT_PREFILL, prompts, NOTHING, NOTHING, prompt_tokens)
     return sequences + prompts > 0
 
 
@@ -134,12 +134,12 @@ def ragged_draft_seconds(config, tables, engine, lane_number, sequences, deepest
         if row.chunk == 0 and row.proposed > 0:
             tables.by_depth[row.proposed] += 1
     total_s = 0.0
-    going = 0
+    going = np.int64(0)
     for depth in range(deepest, 0, -1):
         going += tables.by_depth[depth]
-        inputs = 1 if depth == 1 else tables.nodes[depth - 1] - tables.nodes[depth - 2]
+        inputs = np.int64(1) if depth == 1 else tables.nodes[depth - 1] - tables.nodes[depth - 2]
         seen = context * going // sequences
-        total_s += price(tables, DRAFT_STEP, going, going * inputs, seen, 0)
+        total_s += price(tables, DRAFT_STEP, going, going * inputs, seen, NOTHING)
     return total_s
 
 
@@ -156,11 +156,11 @@ def commit(config, tables, engine, lane_number, end_s):  # type: ignore[no-untyp
     for i in range(lane.running):
         request = engine.running[lane_number, i]
         row = engine.requests[request & config.mask]
-        tokens = 0
+        tokens = np.int64(0)
         if row.chunk > 0:
             row.to_prefill -= row.chunk
             if row.to_prefill == 0:
-                tokens = 1
+                tokens = np.int64(1)
         elif row.proposed >= 0:
             tokens = row.accepted + 1
             wasted += finish_round(config, tables, lane, rep, row)
