@@ -22,7 +22,8 @@ MARKERS = (b"statistics ", b"draft acceptance", b"  eval time =")
 _N = rb" *= *([0-9]{1,15})"
 _F = rb"([0-9]{1,15}(?:\.[0-9]{1,9})?)"
 _STATISTICS = re.compile(
-    rb"#gen drafts" + _N + rb", *#acc drafts" + _N + rb", *#gen tokens" + _N + rb", *#acc tokens" + _N
+    rb"#gen drafts" + _N + rb", *#acc drafts" + _N
+    + rb", *#gen tokens" + _N + rb", *#acc tokens" + _N
     + rb"(?:, *#mean acc len *= *([0-9.]{1,20}|nan))?(?:, *#acc rate/pos *= *\(([^)]*)\))?"
     rb"(?:, *dur\(b,g,a\) *= *" + _F + rb", *" + _F + rb", *" + _F + rb" ms)?"
 )  # fmt: skip

@@ -43,7 +43,7 @@ class Window(NamedTuple):
         """
         gamma, accepted = len(self.unconditional), self.accepted_tokens
         full, total = self.drafted_tokens / gamma, sum(self.unconditional)
-        if not accepted or not total:
+        if not accepted or not total or not full:
             return full
         excess = accepted / full
         if (
