@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from specplan.scenarios.offered import Offered
     from specplan.scenarios.schema import Scenario
 
+DEFAULT_REQUESTS = 1000
+
 
 @dataclass(frozen=True)
 class OperatingPoint:
@@ -28,6 +30,8 @@ class OperatingPoint:
     - output_tokens: mean output; rounds make all of it, or all but the first token with prompts
     - gamma: γ of a full round at this batch
     - prefill_share: share of an engine's time spent on prompts
+    - tpot_s: time per output token with the prompts of others in between
+    - requests_per_s: requests that one replica completes
     - load: arrivals over the most a replica completes; None for a closed loop
     - saturated: load ≥ 1: a queue that grows without end
     - notes: assumptions and omissions, in words
@@ -38,6 +42,8 @@ class OperatingPoint:
     output_tokens: float
     gamma: int
     prefill_share: float
+    tpot_s: float
+    requests_per_s: float
     load: float | None
     saturated: bool
     notes: tuple[str, ...]
@@ -103,35 +109,48 @@ def _located(scenario: Scenario) -> OperatingPoint:
     def running_s(batch: float) -> float:
         return rounds * at.round_s(batch) + batch * prompt_s(batch)
 
-    if not math.isnan(load.streams):
-        top = min(load.streams, cap)
-        batch = top
-        if think_s:
-            batch = _root(lambda b: load.streams - b - think_s * b / running_s(b), 0.0, top)
-            batch = max(batch, min(1.0, top))
+    rate, busy = load.rate, None
+    if math.isnan(load.streams):
+        busy = rate * running_s(cap) / cap if running_s(cap) else 0.0
+    saturated = busy is not None and busy >= 1
+    if busy is None:
+        batch = _closed_batch(load.streams, think_s, running_s, cap)
         if load.streams > cap:
             notes.append(f"{load.streams:g} streams on {cap:g} places: requests wait for one")
-        share = batch * prompt_s(batch) / running_s(batch)
-        busy, saturated = None, False
+    elif saturated:
+        asked = scenario.workload.requests or DEFAULT_REQUESTS
+        batch = min(cap, max(1.0, asked / scenario.cluster.replicas)) if math.isinf(rate) else cap
+        notes.append("more arrives than can be served: the queue grows without end")
     else:
-        busy = load.rate * running_s(cap) / cap
-        saturated = busy >= 1
-        if saturated:
-            batch = cap
-            notes.append("more arrives than can be served: the queue grows without end")
-        else:
-            batch = _open_batch(load.rate, rounds, at.round_s, prompt_s, cap)
-        share = min(1.0, load.rate * prompt_s(batch))
+        batch = _open_batch(rate, rounds, at.round_s, prompt_s, cap)
+    if busy is None or saturated:
+        rate = batch / running_s(batch) if running_s(batch) else math.inf
+    share = min(1.0, rate * prompt_s(batch)) if prompt_s(batch) else 0.0
+    made = max(round(load.output_tokens) - at.by_prefill, 1)
+    decoding_s = rounds * at.round_s(batch)
     return OperatingPoint(
         batch=float(batch),
         context_tokens=context,
         output_tokens=load.output_tokens,
         gamma=at.gamma(batch),
         prefill_share=float(share),
+        tpot_s=decoding_s / (1 - share) / made if share < 1 else math.inf,
+        requests_per_s=float(rate),
         load=None if busy is None else float(busy),
-        saturated=bool(saturated),
+        saturated=saturated,
         notes=(*load.notes, *notes, *_omissions(scenario, load)),
     )
+
+
+def _closed_batch(
+    streams: float, think_s: float, running_s: Callable[[float], float], cap: float
+) -> float:
+    """Solve b + Z·b/W(b) = streams, at most the cap."""
+    top = min(streams, cap)
+    if not think_s or not running_s(top):
+        return top
+    batch = _root(lambda b: streams - b - think_s * b / running_s(b), 1e-9 * top, top)
+    return max(batch, min(1.0, top))
 
 
 def _open_batch(

@@ -1,5 +1,6 @@
 """The closed form of scenarios: published figures, and operating points that theory knows."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -207,3 +208,33 @@ def test_beyond_a_table_there_is_no_price(tmp_path: Path) -> None:
     wide = toy(*sets, "workload.arrivals.streams=64", "scheduler.max_num_seqs=64")
     with pytest.raises(ScenarioError, match="64"):
         predict(wide)
+
+
+def test_time_per_token_under_load_contains_the_prompts_of_others() -> None:
+    # Two streams: in W = rounds × R + 2 P a request makes its 127 tokens and both prompts run.
+    scenario = toy(
+        "workload.prompt_tokens=100",
+        "target.prefill.per_token=1 ms",
+        "workload.arrivals.streams=2",
+        "scheduler.max_num_seqs=2",
+    )
+    point, found = operating_point(scenario), predict(scenario)
+    whole_s = float(found.rounds) * 0.14 + 2 * 0.1
+    assert point.tpot_s == pytest.approx(whole_s / 127)
+    assert point.requests_per_s == pytest.approx(2 / whole_s)
+
+
+def test_everything_at_once_fills_the_batch() -> None:
+    scenario = toy(
+        "workload.arrivals.rate=inf", "workload.requests=40", "scheduler.max_num_seqs=64"
+    )
+    point = operating_point(scenario)
+    assert (point.batch, point.saturated) == (40, True)
+    assert math.isfinite(point.tpot_s)
+
+
+def test_one_token_of_output_is_made_by_the_prefill() -> None:
+    scenario = toy("workload.prompt_tokens=100", "workload.output_tokens=1")
+    found = predict(scenario)
+    assert (float(found.rounds), float(found.generation_s)) == (0.0, 0.0)
+    assert operating_point(scenario).tpot_s == 0.0
