@@ -135,7 +135,9 @@ def sweep(  # noqa: PLR0917
     ] = os.cpu_count() or 1,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Simulate on a running Dask cluster, tcp://host:8786."),
+        typer.Option(
+            metavar="ADDRESS", help="Simulate on a running Dask cluster, tcp://host:8786."
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a sweep that was killed; needs its -o.")
@@ -198,6 +200,35 @@ def compare(  # noqa: PLR0917
         return compare_answer(
             a, b, sets or (), without_speculation=without_speculation, output=output, force=force
         )
+
+    _show(answer, as_json)
+
+
+@app.command()
+def report(
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN_FOLDER|SCENARIO...", help="Runs written by -o, or scenarios."),
+    ],
+    sets: Sets = None,
+    as_json: AsJson = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The page; report.html if absent."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Write one self-contained HTML page of figures.
+
+    Everything is inside the file: no server, no network. A scenario is simulated first.
+
+    Example: specplan report runs/toy -o toy.html
+    """
+
+    def answer() -> Answer:
+        from specplan.results.report import report_answer
+
+        return report_answer(targets, sets or (), output, force=force)
 
     _show(answer, as_json)
 

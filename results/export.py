@@ -23,13 +23,14 @@ p {{ max-width: 75ch; margin: .4rem 0; }}
 p.verdict {{ font-size: 1.2rem; }}
 table {{ border-collapse: collapse; margin: .5rem 0; }}
 th, td {{ text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top;
-          border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }}
+          border-bottom: 1px solid #ddd; overflow-wrap: break-word; }}
 td.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 .scroll {{ overflow-x: auto; }}
 figure {{ margin: 0; }}
 @media print {{ section {{ break-inside: avoid; }} }}
 """
 CONFIG = {
+    "displayModeBar": "hover",
     "displaylogo": False,
     "responsive": True,
     "modeBarButtonsToRemove": ["lasso2d", "select2d"],
@@ -110,13 +111,19 @@ def _figure(index: int, section: Section) -> str:
 def _table(rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
     body = "".join(
-        "<tr>" + "".join(f"<td{_numeric(cell)}>{escape(cell)}</td>" for cell in row) + "</tr>"
+        "<tr>" + "".join(f"<td{_numeric(cell)}>{_breakable(cell)}</td>" for cell in row) + "</tr>"
         for row in rows[1:]
     )
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="table">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _breakable(cell: str) -> str:
+    """Escape a cell, and let a path such as `scheduler.max_num_seqs` break where a reader would."""
+    text = escape(cell)
+    return text if " " in cell else text.replace(".", ".<wbr>").replace("_", "_<wbr>")
 
 
 def _numeric(cell: str) -> str:

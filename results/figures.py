@@ -27,10 +27,16 @@ def layout(x: str, y: str, height: int = 420) -> dict[str, Any]:
         "template": "plotly_white",
         "font": {"family": FONT, "size": 14, "color": TEXT},
         "height": height,
-        "margin": {"l": 8, "r": 8, "t": 56, "b": 8},
+        "margin": {"l": 8, "r": 8, "t": 80, "b": 8},
         "xaxis": {**axis, "title": {"text": x}},
         "yaxis": {**axis, "title": {"text": y}},
-        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        "legend": {
+            "orientation": "h",
+            "yanchor": "bottom",
+            "y": 1.02,
+            "x": 0,
+            "traceorder": "normal",
+        },
         "hoverlabel": {"font": {"family": FONT}},
     }
 
@@ -93,39 +99,60 @@ def speedup_map(
     """
     x, y = axis_numbers(x_axis), axis_numbers(y_axis)
     figure = go.Figure(layout=layout(axis_title(x_axis), axis_title(y_axis), height=520))
-    reach = max(
-        (float(np.nanmax(np.abs(np.log2(np.maximum(z, 1e-9))))) for _, z in slices), default=1.0
-    )
-    reach = min(max(reach, 0.1), 4.0)
-    ticks = [
-        v
-        for v in (1 / 16, 1 / 8, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 8, 16)
-        if abs(np.log2(v)) <= reach
-    ]
+    reach = _reach([z for _, z in slices])
     for index, (_, z) in enumerate(slices):
-        shown = index == 0
-        figure.add_heatmap(
-            x=x, y=y, z=np.log2(np.maximum(z, 1e-9)).astype(np.float32),
-            customdata=z.astype(np.float32), visible=shown, name="speedup",
-            zmin=-reach, zmax=reach, colorscale=[list(stop) for stop in SPEEDUP_SCALE],
-            colorbar={
-                "title": {"text": "speedup (x)", "side": "right"}, "tickvals": np.log2(ticks),
-                "ticktext": [f"{v:g}" for v in ticks], "thickness": 14,
-            },
-            hovertemplate="%{xaxis.title.text} %{x}<br>%{yaxis.title.text} %{y}<br>"
-            "speedup %{customdata:.4g}x<extra></extra>",
-        )  # fmt: skip
-        figure.add_contour(
-            x=x, y=y, z=z.astype(np.float32), visible=shown, name="break-even, 1.0x",
-            showlegend=True, showscale=False,
-            contours={"start": 1.0, "end": 1.0, "coloring": "none", "showlabels": True},
-            line={"color": BREAK_EVEN, "width": 3}, hoverinfo="skip",
-        )  # fmt: skip
+        _add_map(figure, x, y, z, reach, visible=index == 0)
     if len(slices) > 1:
         figure.update_layout(updatemenus=[_menu([name for name, _ in slices])])
     if x_axis.numbers is None or len(x_axis) <= 16:
         figure.update_xaxes(tickmode="array", tickvals=x)
     return figure
+
+
+def heat_map(
+    x: NDArray[Any], y: NDArray[Any], z: NDArray[np.float64], x_title: str, y_title: str
+) -> go.Figure:
+    """Speedup `(y, x)` as a heat map with the break-even contour, as `speedup_map` draws it."""
+    figure = go.Figure(layout=layout(x_title, y_title, height=480))
+    _add_map(figure, x, y, z, _reach([z]), visible=True)
+    return figure
+
+
+def _reach(maps: Sequence[NDArray[np.float64]]) -> float:
+    """Largest |log2 speedup| that the colours span, between 1.07x and 16x."""
+    farthest = [float(np.nanmax(np.abs(np.log2(np.maximum(z, 1e-9))))) for z in maps]
+    return min(max([0.1, *farthest]), 4.0)
+
+
+def _add_map(
+    figure: go.Figure,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    z: NDArray[np.float64],
+    reach: float,
+    *,
+    visible: bool,
+) -> None:
+    ticks = [v for v in TICKS if abs(np.log2(v)) <= reach]
+    figure.add_heatmap(
+        x=x, y=y, z=np.log2(np.maximum(z, 1e-9)).astype(np.float32),
+        customdata=z.astype(np.float32), visible=visible, name="speedup",
+        zmin=-reach, zmax=reach, colorscale=[list(stop) for stop in SPEEDUP_SCALE],
+        colorbar={
+            "title": {"text": "speedup (x)", "side": "right"}, "tickvals": np.log2(ticks),
+            "ticktext": [f"{v:g}" for v in ticks], "thickness": 14,
+        },
+        hovertemplate="%{xaxis.title.text} %{x}<br>%{yaxis.title.text} %{y}<br>"
+        "speedup %{customdata:.4g}x<extra></extra>",
+    )  # fmt: skip
+    # γ = 0 is 1.0x by definition: a line along it would say nothing.
+    even = (z == 1).all(axis=0, keepdims=True) | (z == 1).all(axis=1, keepdims=True)
+    figure.add_contour(
+        x=x, y=y, z=np.where(even, np.nan, z).astype(np.float32), visible=visible,
+        name="break-even, 1.0x", showlegend=True, showscale=False,
+        contours={"start": 1.0, "end": 1.0, "coloring": "none", "showlabels": True},
+        line={"color": BREAK_EVEN, "width": 3, "smoothing": 0}, hoverinfo="skip",
+    )  # fmt: skip
 
 
 def _menu(names: Sequence[str]) -> dict[str, Any]:

@@ -72,6 +72,31 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def check_file(path: Path, *, force: bool) -> None:
+    """Refuse a file that cannot be written, before any work is done for it; see `check_folder`."""
+    if path.is_dir():
+        raise _refused(path, "is a folder", "the name of a file")
+    if path.exists() and not force:
+        raise _refused(path, "exists already", "another name, or --force to replace it")
+    parent = _existing_ancestor(path.absolute().parent)
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise _refused(path, f"no permission to write in {parent}", "a folder you may write to")
+
+
+def write_text(path: Path, text: str, *, force: bool) -> None:
+    """Write a file whole or not at all: a temporary sibling takes its name when complete."""
+    check_file(path, force=force)
+    temporary = path.absolute().with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise _refused(path, f"cannot be written: {error.strerror or error}", "") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write one JSON object, strict (NaN and infinities become null)."""
     path.write_text(dumps(value) + "\n", encoding="utf-8")

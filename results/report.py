@@ -1,0 +1,226 @@
+"""`specplan report`: one self-contained page about a scenario or about runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specplan.results import figures_closed, figures_run, gap, prediction, store
+from specplan.results.answer import Answer
+from specplan.results.closed_curves import curves
+from specplan.results.export import Section, page
+from specplan.results.progress import reporting
+from specplan.results.recorded import Recorded, read_run, record
+from specplan.results.tables import milliseconds, number
+from specplan.scenarios.closed_form import predict_at
+from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.load import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from specplan.results.closed_curves import Curves
+
+WRITTEN = "report.html"
+
+
+def report_answer(
+    targets: Sequence[str], sets: Sequence[str], output: Path | None, *, force: bool
+) -> Answer:
+    """Write one page about run folders or scenarios; a scenario is simulated first.
+
+    Raises ScenarioError for a folder that is no run, a scenario that is not valid, or a file that
+    exists already.
+    """
+    file = output or Path(WRITTEN)
+    store.check_file(file, force=force)
+    runs = [_recorded(target, sets) for target in targets]
+    text = report_page(runs)
+    store.write_text(file, text, force=force)
+    value = {
+        "report": str(file),
+        "bytes": len(text.encode()),
+        "runs": [run.name for run in runs],
+        "verdict": _verdict(runs),
+    }
+    return Answer(value, f"{_verdict(runs)}\nwritten to {file}: open it in a browser")
+
+
+def _recorded(target: str, sets: Sequence[str]) -> Recorded:
+    folder = Path(target)
+    if folder.is_dir():
+        if sets:
+            wrong = f"--set does not apply to {target}, a run that is over"
+            raise ScenarioError(Fault(wrong, "the scenario of the run, with --set"))
+        return read_run(folder)
+    from specplan.sim.simulate import simulate
+
+    scenario = load(target, sets)
+    with reporting(f"simulating {scenario.name}") as progress:
+        run = simulate(scenario, progress)
+    recorded = record(run)
+    return Recorded(
+        scenario,
+        {**recorded.figures, "closed_form": gap.explain(run, recorded.figures).json},
+        recorded.requests,
+        recorded.samples,
+        recorded.spans,
+        recorded.gaps,
+    )
+
+
+def report_page(runs: Sequence[Recorded]) -> str:
+    """Build the page; the closed form is that of the first run that speculates."""
+    shown = next((run for run in runs if run.scenario.gamma), runs[0])
+    made = curves(shown.scenario)
+    title = " against ".join(run.name for run in runs)
+    sections = [
+        *_figures_table(runs),
+        *_closed_sections(made),
+        *_run_sections(runs),
+        *[section for run in runs for section in _inputs(run)],
+    ]
+    return page(title, _verdict(runs), sections)
+
+
+def _verdict(runs: Sequence[Recorded]) -> str:
+    says = []
+    for run in runs:
+        found = predict_at(run.scenario, curves(run.scenario).point)
+        words = prediction.verdict(found)
+        sentence = f"{run.name}: {words}"
+        if run.scenario.gamma:
+            sentence += f" in the closed form, as {prediction.reason(found)}"
+        mean = run.figures["mean_tpot_ms"]
+        simulated = "saturated at this load" if mean is None else f"{mean:.4g} ms per token"
+        says.append(f"{sentence.rstrip('.')}. Simulated: {simulated}.")
+    return " ".join(says)
+
+
+def _figures_table(runs: Sequence[Recorded]) -> Iterator[Section]:
+    rows = [
+        ("requests completed", "completed"), ("output tokens/s", "output_throughput"),
+        ("goodput, requests/s", "request_goodput"),
+        *((f"{s} {m.upper()} (ms)", f"{s}_{m}_ms") for m in ("ttft", "tpot", "itl", "e2el")
+          for s in ("mean", "p99")),
+        ("acceptance length", "acceptance_length"), ("acceptance rate", "acceptance_rate"),
+        ("preemptions", "preemptions"),
+    ]  # fmt: skip
+    cells = []
+    for label, key in rows:
+        ends = [run.figures.get(f"{key}_ci95") for run in runs]
+        values = [
+            number(run.figures[key]) + (f" ± {(e[1] - e[0]) / 2:.2g}" if e else "")
+            for run, e in zip(runs, ends, strict=True)
+        ]
+        cells.append((label, *values))
+    sentences = tuple(
+        f"{run.name} is saturated: {run.figures['saturated_reason']}."
+        for run in runs
+        if run.figures["saturated"]
+    )
+    header = ("simulated", *[run.name for run in runs])
+    yield Section("Figures", sentences, table=(header, *cells))
+
+
+def _closed_sections(made: Curves) -> Iterator[Section]:
+    scenario, point = made.scenario, made.point
+    found = predict_at(scenario, point)
+    where = f"Batch {point.batch:.3g}, context {point.context_tokens:,.0f} tokens."
+    if scenario.gamma:
+        yield Section(
+            "Where a token's time goes",
+            (f"{milliseconds(float(found.tpot_s))} per token in the closed form. {where}",),
+            figure=figures_closed.waterfall(found),
+        )
+        yield Section("Which γ", (where,), figure=figures_closed.speedup_by_gamma(made))
+        if float(made.costs(max(point.gamma, 1)).draft_step_s.mean()) > 0:
+            yield Section(
+                "How slow may the draft be",
+                ("Blue is faster than plain decoding, orange slower; the black line is 1.0x.",),
+                figure=figures_closed.speedup_by_draft_step(made),
+            )
+        if scenario.scheduler.max_num_seqs > 1:
+            yield Section(
+                "From which batch on does it hurt",
+                ("Draft and verify at each batch, at the mean context.",),
+                figure=figures_closed.speedup_by_batch(made),
+            )
+            yield Section(
+                "Latency against throughput",
+                ("One replica, batch from 1 to max_num_seqs along each curve.",),
+                figure=figures_closed.latency_throughput(made),
+            )
+        yield Section(
+            "Acceptance by draft position", figure=figures_closed.acceptance_by_position(made)
+        )
+        yield Section("Tokens per round", figure=figures_closed.tokens_per_round(made))
+        yield Section(
+            "Which input moves the answer most",
+            ("Each input 20 % lower and higher, the others held.",),
+            figure=figures_closed.tornado(made),
+        )
+    yield Section(
+        "Claims kept apart",
+        (
+            f"Arithmetic: {number(float(found.operations_factor))} times the operations of plain "
+            "decoding per token.",
+            f"Memory traffic: {number(float(found.target_reads_per_token))} reads of the target's "
+            "weights per token; plain decoding has 1.",
+        ),
+    )
+
+
+def _run_sections(runs: Sequence[Recorded]) -> Iterator[Section]:
+    yield Section("GPU time by phase", figure=figures_run.gpu_phases(runs))
+    for run in runs:
+        if len(run.spans["start_s"]):
+            label = f"Who holds the GPU, {run.name}" if len(runs) > 1 else "Who holds the GPU"
+            yield Section(label, ("The first engine steps.",), figure=figures_run.gantt(run))
+    saturated = any(run.figures["saturated"] for run in runs)
+    for metric, words in figures_run.LATENCIES.items():
+        note = ("A saturated run: this is how long it was, not a steady state.",)
+        title = words.partition(" (")[0].capitalize()
+        figure = figures_run.latency_ecdf(runs, metric)
+        yield Section(title, note if saturated else (), figure=figure)
+    for column, title in (("running", "Running requests"), ("waiting", "Waiting requests")):
+        yield Section(title, figure=figures_run.over_time(runs, column, title.lower()))
+    if any(run.scenario.kv_cache for run in runs):
+        yield Section("KV cache", figure=figures_run.over_time(runs, "kv_blocks", "blocks in use"))
+    for run in runs:
+        steps = figures_run.gap_steps(run)
+        if steps is not None:
+            label = f", {run.name}" if len(runs) > 1 else ""
+            yield Section(f"From the closed form to the simulation{label}", figure=steps)
+
+
+def _inputs(run: Recorded) -> Iterator[Section]:
+    scenario = run.scenario
+    stated = [("field", "value"), *_leaves(scenario.resolved())]
+    yield Section(f"Inputs of {run.name}", table=tuple(stated))
+    rows = [("of", "evidence"), *prediction.evidence(scenario).items()]
+    told = {
+        "target": scenario.record.target,
+        "proposal": scenario.record.proposal,
+        "acceptance rule": scenario.record.acceptance_rule,
+        "notes": scenario.record.notes,
+    }
+    rows += [(name, str(text)) for name, text in told.items() if text]
+    evidence = scenario.record.evidence
+    if isinstance(evidence, dict):
+        rows += [(field, says) for field, says in evidence.items()]
+    elif evidence:
+        rows.append(("inputs", evidence))
+    gaps = scenario.record.gaps()
+    missing = f"Not stated, and needed to repeat this elsewhere: {', '.join(gaps)}."
+    yield Section(f"Provenance of {run.name}", (missing,) if gaps else (), table=tuple(rows))
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Flatten what a scenario sets to (path, value), without its record."""
+    if isinstance(value, dict) and path != "record":
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}.{key}" if path else str(key))
+    elif path != "record":
+        text = f"{value}"
+        yield path, text if len(text) <= 200 else f"{text[:200]} … ({len(value)} values)"
