@@ -159,9 +159,9 @@ def test_llamacpp_chained_methods_are_kept_apart(tmp_path: Path) -> None:
     path.write_text(
         "[53409] 5.05.552.782 I statistics ngram-mod: #calls(b,g,a) = 11 800 4, #gen drafts = 4, "
         "#acc drafts = 4, #gen tokens = 256, #acc tokens = 47, dur(b,g,a) = 0.340, 2.107, 1.102 "
-        "ms\n[53409] 5.05.552.787 I statistics draft-mtp: #calls(b,g,a) = 11 796 796, #gen drafts = "
-        "796, #acc drafts = 694, #gen tokens = 1585, #acc tokens = 1252, dur(b,g,a) = 0.008, "
-        "33271.024, 1.264 ms\n"
+        "ms\n[53409] 5.05.552.787 I statistics draft-mtp: #calls(b,g,a) = 11 796 796, #gen "
+        "drafts = 796, #acc drafts = 694, #gen tokens = 1585, #acc tokens = 1252, dur(b,g,a) = "
+        "0.008, 33271.024, 1.264 ms\n"
     )
     ngram, mtp = read_file(path)
     assert (ngram.method, ngram.drafting_rounds, ngram.draftless_rounds) == ("ngram-mod", 4, 796)
