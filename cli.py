@@ -21,6 +21,11 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 BROKEN_PIPE = 141  # 128 + SIGPIPE: the reader (`| head`) went away, which is no error of ours
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h
 
+acceptance = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Convert, import and export acceptance figures.",
+)
 app = typer.Typer(
     name="specplan",
     add_completion=False,
@@ -32,6 +37,14 @@ app = typer.Typer(
     "of GPU contention, side by side.",
     epilog="SCENARIO is a YAML file or a bundled name; `specplan list` shows the names.",
 )
+
+acceptance = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Acceptance figures: convert them, import what engines write, export engine flags.",
+)
+app.add_typer(acceptance, name="acceptance")
 
 ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A scenario file, or a name from `specplan list`.")
@@ -233,6 +246,250 @@ def report(
     _show(answer, as_json)
 
 
+@app.command()
+def calibrate(  # noqa: PLR0917
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE...", help="Results of serving benchmarks, or tables of pass times."
+        ),
+    ] = None,
+    point: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--point",
+            metavar="LINE",
+            help="Measured: 'gamma=3 404 tok/s tau=2.9'. Repeatable.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str,
+        typer.Option(metavar="STEP|SPEED|FILE", help="Plain decoding: '5.264 ms', '190 tok/s'."),
+    ] = "",
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="CONFIG", help="A model's config.json, for tables of operators."),
+    ] = None,
+    label: Annotated[str, typer.Option(help="Keep the system of this label.")] = "",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the scenario.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    r"""Fit costs to measurements, and say why speculation pays or not.
+
+    Prints the implied round cost, what decides, what would have to change, and a scenario with
+    residuals and provenance.
+
+    \b
+    Example: specplan calibrate --baseline '5.264 ms' \
+               --point 'gamma=3 404.25 tok/s tau=2.8981' \
+               --point 'gamma=5 446.64 tok/s tau=3.5164'
+    """
+
+    def answer() -> Answer:
+        from specplan.results.calibrate_answer import calibrate_answer
+
+        return calibrate_answer(
+            files or (),
+            points=point or (),
+            baseline=baseline,
+            model=model,
+            label=label,
+            output=output,
+        )
+
+    _show(answer, as_json)
+
+
+@acceptance.command(name="import")
+def acceptance_import(  # noqa: PLR0917
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES...", help="Metrics, logs, benchmark results, of any kind."),
+    ],
+    model: Annotated[str, typer.Option(help="Keep one model of several.")] = "",
+    gamma: Annotated[
+        int | None,
+        typer.Option(min=1, help="Keep one draft length; state it where a file lacks it."),
+    ] = None,
+    label: Annotated[str, typer.Option(help="Keep one condition or run of several.")] = "",
+    delta: Annotated[
+        bool, typer.Option("--delta", help="Two scrapes of one server, the earlier first.")
+    ] = False,
+    separate: Annotated[
+        bool, typer.Option("--separate", help="Scrapes of several servers, added up.")
+    ] = False,
+    as_json: AsJson = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the block into this new file."),
+    ] = None,
+) -> None:
+    """Read what engines and benchmarks write and print a block for a scenario.
+
+    The kind of a file is seen from its content. What was dropped, and why, stands in comments.
+    The exit code is 1 when the files say nothing about acceptance.
+
+    Example: specplan acceptance import before.prom after.prom --delta
+    """
+
+    def answer() -> Answer:
+        from specplan.results.import_answer import import_answer
+
+        return import_answer(
+            files,
+            model=model,
+            gamma=gamma,
+            label=label,
+            delta=delta,
+            separate=separate,
+            output=output,
+        )
+
+    _show(answer, as_json)
+
+
+@app.command()
+def law(  # noqa: PLR0917
+    p: Annotated[
+        list[str], typer.Option("--p", metavar="P,P,…", help="Target law. Repeat for positions.")
+    ],
+    q: Annotated[
+        list[str], typer.Option("--q", metavar="Q,Q,…", help="Draft law. Repeat for positions.")
+    ],
+    temperature: Annotated[float, typer.Option(help="Applied to both laws; 0 is greedy.")] = 1.0,
+    top_k: Annotated[int, typer.Option(help="0 keeps all tokens.")] = 0,
+    top_p: Annotated[float, typer.Option(help="1 keeps all tokens.")] = 1.0,
+    min_p: Annotated[float, typer.Option(help="0 keeps all tokens.")] = 0.0,
+    gamma: Annotated[int | None, typer.Option(help="Repeat a single position so often.")] = None,
+    draws: Annotated[int, typer.Option(help="Rounds of a Monte Carlo run; 0: exact only.")] = 0,
+    seed: Annotated[int, typer.Option(help="Start of the Monte Carlo run.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Show what accept and reject make of p and q.
+
+    Acceptance, residual and output law at each position, exactly and by Monte Carlo. The exit code
+    is 1 when the run refutes that the target law is preserved.
+
+    Example: specplan law --p .6,.3,.1 --q .5,.25,.25 --draws 100000
+    """
+
+    def answer() -> Answer:
+        from specplan.results.law_answer import LawQuestion, law_answer, parse_law, sampling_rules
+
+        rules = sampling_rules(temperature, top_k, top_p, min_p)
+        laws = [[parse_law(text, name) for text in texts] for name, texts in (("p", p), ("q", q))]
+        return law_answer(LawQuestion(*laws, sampling=rules, draws=draws, seed=seed, gamma=gamma))
+
+    _show(answer, as_json)
+
+
+@acceptance.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+def convert(context: typer.Context, as_json: AsJson = False) -> None:
+    """Turn any acceptance figure into all others.
+
+    Figures are written NAME=VALUE (or --NAME VALUE); a scenario may stand in their place. What can
+    be read in several ways is shown in each, with what would settle it.
+
+    Example: specplan acceptance convert gamma=4 acceptance_length=3.3
+    """
+
+    def answer() -> Answer:
+        from specplan.results.convert_answer import convert_answer, convert_scenario_answer
+        from specplan.scenarios.acceptance_figures import stated_texts
+        from specplan.scenarios.load import load
+
+        texts, scenario = stated_texts(context.args)
+        return convert_scenario_answer(load(scenario)) if scenario else convert_answer(texts)
+
+    _show(answer, as_json)
+
+
+@acceptance.command(name="import")
+def import_(  # noqa: PLR0917
+    files: Annotated[list[Path], typer.Argument(help="Logs, /metrics, benchmark files …")],
+    model: Annotated[str, typer.Option(help="Only this model.")] = "",
+    gamma: Annotated[int | None, typer.Option(help="γ, where the files do not say.")] = None,
+    label: Annotated[str, typer.Option(help="Only the evidence with this label.")] = "",
+    delta: Annotated[
+        bool, typer.Option("--delta", help="Two scrapes: take what lies between.")
+    ] = False,
+    separate: Annotated[bool, typer.Option("--separate", help="Do not pool files.")] = False,
+    as_json: AsJson = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the block here.")
+    ] = None,
+) -> None:
+    """Read acceptance from what engines and benchmarks write.
+
+    The kind of a file is recognised by its content. The block printed goes into a scenario.
+
+    Example: specplan acceptance import vllm.log
+    """
+
+    def answer() -> Answer:
+        from specplan.results.import_answer import import_answer
+
+        return import_answer(
+            files, model=model, gamma=gamma, label=label, delta=delta, separate=separate,
+            output=output,
+        )  # fmt: skip
+
+    _show(answer, as_json)
+
+
+@acceptance.command()
+def export(
+    scenario: ScenarioName,
+    engine: Annotated[str | None, typer.Option(help="vllm, sglang, tensorrt-llm …; all.")] = None,
+    draft: Annotated[str | None, typer.Option(help="Draft model named in the settings.")] = None,
+    sets: Sets = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give engine settings that reproduce an acceptance.
+
+    Example: specplan acceptance export toy-20ms --engine vllm
+    """
+
+    def answer() -> Answer:
+        from specplan.results.export_answer import export_answer
+        from specplan.scenarios.load import load
+
+        return export_answer(load(scenario, sets or ()), engine, draft)
+
+    _show(answer, as_json)
+
+
+@app.command()
+def init(
+    file: Annotated[Path, typer.Argument(metavar="[FILE]")] = Path("scenario.yaml"),
+    answers: Annotated[
+        list[str] | None,
+        typer.Option("--answer", "-a", metavar="NAME=VALUE", help="Answer a question beforehand."),
+    ] = None,
+    as_json: AsJson = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Write a commented scenario that runs.
+
+    Asks a few questions at a terminal; elsewhere what is not answered with -a has its default.
+
+    Example: specplan init mine.yaml -a step='12 ms' -a draft_step='1 ms' -a gamma=4
+    """
+
+    def answer() -> Answer:
+        from specplan.results.starting import ask, init_answer, read_answers
+
+        given = read_answers(answers or ())
+        asked = ask(given, typer.prompt) if sys.stdin.isatty() and not as_json else given
+        return init_answer(file, asked, force=force)
+
+    _show(answer, as_json)
+
+
 @app.command(name="list")
 def list_scenarios(as_json: AsJson = False) -> None:
     """Show the bundled scenarios.
@@ -263,6 +520,9 @@ def schema() -> None:
         return schema_answer()
 
     _show(answer, as_json=True)
+
+
+app.add_typer(acceptance, name="acceptance")
 
 
 def main() -> None:
