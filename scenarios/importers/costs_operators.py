@@ -42,26 +42,22 @@ def is_attention(row: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Operators:
-    """GEMM seconds by (m, n, k) and attention seconds by (batch, cached tokens)."""
+class Gemms:
+    """GEMM seconds by (m, n, k), with interpolation between the measured sizes."""
 
     gemm: Table
-    attention: Table
     file: str
 
-    def gemm_s(self, m: float, n: float, k: float) -> float:
+    def seconds(self, m: float, n: float, k: float) -> float:
         """Price a GEMM between the measured sizes, in seconds."""
-        return self._between(self.gemm, (m, n, k), ("m", "n", "k"))
+        return self._between((m, n, k))
 
-    def attention_s(self, batch: float, context: float) -> float:
-        """Price one layer's decode attention between the measured sizes, in seconds."""
-        return self._between(self.attention, (batch, context), ("batch", "context"))
-
-    def _between(self, table: Table, at: tuple[float, ...], names: tuple[str, ...]) -> float:
+    def _between(self, at: tuple[float, ...]) -> float:
         """Interpolate linearly, one axis after the other, between neighbours that were measured."""
+        table = self.gemm
         if at in table:
             return table[at]
-        for axis, name in enumerate(names):
+        for axis, name in enumerate(("m", "n", "k")):
             others = [key for key in table if key[:axis] == at[:axis]]
             values = sorted({key[axis] for key in others})
             if at[axis] in values:
@@ -73,20 +69,17 @@ class Operators:
                 raise ScenarioError(Fault(wrong, "a size between the measured ones", self.file))
             low, high = values[above - 1], values[above]
             share = (at[axis] - low) / (high - low)
-            ends = [
-                self._between(table, (*at[:axis], value, *at[axis + 1 :]), names)
-                for value in (low, high)
-            ]
+            ends = [self._between((*at[:axis], value, *at[axis + 1 :])) for value in (low, high)]
             return (1 - share) * ends[0] + share * ends[1]
         raise ScenarioError(Fault(f"{at} was not measured", "a table without holes", self.file))
 
-    def gemms_s(self, model: Model, rows: float) -> float:
+    def layers_s(self, model: Model, rows: float) -> float:
         """Price all GEMMs of a pass over `rows` positions; a wide head in parts of equal width."""
         widest = max(n for _, n, _ in self.gemm)
         parts = ceil(model.vocab / widest)
-        total = parts * self.gemm_s(rows, model.vocab / parts, model.hidden)
+        total = parts * self.seconds(rows, model.vocab / parts, model.hidden)
         for layer in model.layers:
-            total += layer.count * sum(self.gemm_s(rows, n, k) for n, k in _shapes(model, layer))
+            total += layer.count * sum(self.seconds(rows, n, k) for n, k in _shapes(model, layer))
         return total
 
 
@@ -108,7 +101,7 @@ def read_operators(
     model: Model,
     file: str,
 ) -> PassTimes:
-    """Put passes of `model` together at batch 1…128, width 1…8 and three contexts.
+    """Put passes of `model` together: batch 1…128, width 1…8, and contexts where measured.
 
     Raises ScenarioError: a table is missing, its types or sizes do not cover the model, or the
     model is not dense.
@@ -123,9 +116,7 @@ def read_operators(
         if row["gemm_dtype"] == dtype
     }
     kept: Table = {
-        (float(row["batch_size"]), float(row["isl"]) + float(row["step"]) - 1): float(
-            row["latency"]
-        )
+        (float(row["batch_size"]), float(row["isl"]) + float(row["step"])): float(row["latency"])
         * 1e-3
         for row in attention
         if int(row["num_heads"]) == heads.heads
@@ -141,9 +132,9 @@ def read_operators(
         )
         right = "both gemm_perf and generation_attention_perf of one GPU"
         raise ScenarioError(Fault(f"no {which} in the tables", right, file))
-    tables = Operators(gemms, kept, file)
+    table = Gemms(gemms, file)
     by_rows = {
-        rows: tables.gemms_s(model, rows)
+        rows: table.layers_s(model, rows)
         for rows in sorted({batch * width for batch in BATCHES for width in WIDTHS})
     }
     passes = tuple(
@@ -151,11 +142,12 @@ def read_operators(
             batch,
             width,
             context,
-            by_rows[batch * width] + model.layer_count * tables.attention_s(batch, context),
+            by_rows[batch * width] + model.layer_count * kept[batch, context],
         )
-        for context in CONTEXTS
         for batch in BATCHES
+        for context in CONTEXTS
         for width in WIDTHS
+        if (batch, context) in kept
     )
     notes = (
         f"put together from operators for {model.name}: GEMMs and decode attention, no norms, "

@@ -1,0 +1,207 @@
+"""`specplan calibrate`: costs from what people measured, and why speculation pays or does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.text import Text
+
+from specplan.results.answer import Answer
+from specplan.results.calibrate_block import passes_block, round_block
+from specplan.results.diagnose_answer import fastest, finding
+from specplan.results.diagnose_text import finding_text
+from specplan.results.tables import columns, facts, heading, milliseconds, times
+from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.importers.collect import read_evidence
+from specplan.scenarios.importers.costs_evidence import point_of
+from specplan.scenarios.importers.costs_files import read_pass_times
+from specplan.scenarios.importers.costs_groups import groups
+from specplan.scenarios.importers.costs_lines import parse_baseline, parse_point
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+    from specplan.models.calibration import LinearFit
+    from specplan.results.diagnose_answer import Finding
+    from specplan.scenarios.importers.costs_passes import PassTimes
+    from specplan.scenarios.importers.costs_points import Point
+
+
+def calibrate_answer(
+    files: Sequence[Path] = (),
+    *,
+    points: Sequence[str] = (),
+    baseline: str = "",
+    model: Path | None = None,
+    label: str = "",
+    output: Path | None = None,
+) -> Answer:
+    """Read points and tables, diagnose and fit them, and write one scenario for each result.
+
+    `files` are results of serving benchmarks or tables of pass times; `points` lines such as
+    `gamma=3 404 tok/s tau=2.9`; `baseline` a plain step, a speed, or a file; `model` a config.json
+    for tables of operators. `label` keeps one system. `output` gets the scenario; there must be one
+    then. The exit code is 1 when no cost could be told from the evidence.
+
+    Raises ScenarioError: everything that cannot be read or cannot be true.
+    """
+    if not files and not points and not baseline:
+        wrong = "nothing was measured"
+        raise ScenarioError(Fault(wrong, 'files, or --point "gamma=3 404 tok/s tau=2.9"'))
+    passes, others = read_pass_times(files, _model(model))
+    measured, silent = _points(others, points)
+    base = _baseline(baseline)
+    passes = [one for one in passes if not label or one.label == label]
+    measured = [one for one in measured if not label or one.label == label]
+    if label and not passes and not measured:
+        raise ScenarioError(Fault(f"nothing is labelled {label!r}", "a label of the evidence"))
+    if not measured and base is not None:
+        measured = [base]
+    findings = [finding(group) for group in groups(measured, base)]
+    fits = [(one, one.fit()) for one in passes]
+    blocks = [block for found in findings if (block := round_block(found))]
+    blocks += [passes_block(one, fit) for one, fit in fits]
+    notes = [f"{name}: no time of a token or a round in it" for name in silent]
+    if output is not None:
+        _write(output, blocks)
+        notes.append(f"written to {output}")
+    shown = [*measured, *([base] if base and base not in measured else [])]
+    best = fastest(shown)
+    value = {
+        "groups": [found.value for found in findings],
+        "passes": [_passes_json(one, fit) for one, fit in fits],
+        "best_absolute": best,
+        "scenarios": blocks,
+    }
+    return Answer(value, _text(findings, fits, best, blocks), notes, 0 if blocks else 1)
+
+
+def _model(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from specplan.scenarios.model_config import read_model
+
+    return read_model(path)
+
+
+def _points(files: Sequence[Path], lines: Sequence[str]) -> tuple[list[Point], list[str]]:
+    """Return the points of files and lines, and what in the files held no time."""
+    faults: list[Fault] = []
+    found: list[Point] = []
+    silent: list[str] = []
+    for one in read_evidence(files) if files else ():
+        point = point_of(one)
+        if point is None:
+            silent.append(" ".join(filter(None, (one.source.file, one.source.where))))
+        else:
+            found.append(point)
+    for line in lines:
+        try:
+            found.append(parse_point(line))
+        except ScenarioError as error:
+            faults += error.faults
+    if faults:
+        raise ScenarioError(faults)
+    return found, silent
+
+
+def _baseline(text: str) -> Point | None:
+    """Read the baseline from a file where one has this name, else from the text."""
+    if not text:
+        return None
+    if "=" in text or not Path(text).is_file():
+        return parse_baseline(text)
+    found = [point for one in read_evidence([text]) if (point := point_of(one, baseline=True))]
+    if len(found) != 1:
+        wrong = f"{len(found)} measurements of plain decoding"
+        raise ScenarioError(Fault(wrong, "one, as the baseline", file=text))
+    return found[0]
+
+
+def _write(output: Path, blocks: Sequence[str]) -> None:
+    if len(blocks) != 1:
+        wrong = f"{len(blocks)} scenarios for one file"
+        raise ScenarioError(Fault(wrong, "one: --label chooses it", str(output)))
+    try:
+        with output.open("x", encoding="utf-8") as stream:
+            stream.write(blocks[0])
+    except OSError as error:
+        reason = "exists" if isinstance(error, FileExistsError) else str(error.strerror).lower()
+        raise ScenarioError(Fault(reason, "a new file in a folder", str(output))) from error
+
+
+def _passes_json(one: PassTimes, fit: LinearFit) -> dict[str, Any]:
+    return {
+        "source": one.source,
+        "kind": one.kind,
+        "label": one.label,
+        "evidence": one.evidence,
+        "base_s": fit.base_s,
+        "per_sequence_s": fit.per_sequence_s,
+        "per_token_s": fit.per_token_s,
+        "per_context_token_s": fit.per_context_token_s,
+        "points": fit.points,
+        "unknowns": fit.unknowns,
+        "median_residual": fit.median,
+        "worst_residual": fit.worst,
+        "trust": fit.trust(),
+        "verify_ratios": [
+            {"batch": batch, "width": width, "ratio": ratio}
+            for batch, width, ratio in one.verify_ratios()
+        ],
+        "notes": [*one.notes, *fit.notes],
+    }
+
+
+def _text(
+    findings: Sequence[Finding],
+    fits: Sequence[tuple[PassTimes, LinearFit]],
+    best: dict[str, Any],
+    blocks: Sequence[str],
+) -> RenderableType:
+    parts: list[RenderableType] = []
+    for found in findings:
+        parts += finding_text(found)
+    if len(findings) > 1 and best:
+        says = best["label"] or best["source"]
+        if best["tie"]:
+            says += f" (a tie: {', '.join(best['tie'])})"
+        parts += [Text(), facts([("Fastest of all", says)])]
+    if fits:
+        parts += _passes_text(fits)
+    for block in blocks if len(blocks) < 4 else ():
+        parts += [heading("Scenario"), Text(block.rstrip())]
+    if len(blocks) >= 4:
+        parts += [Text(), Text(f"{len(blocks)} scenarios: --label shows one, --json all.")]
+    return Group(*parts)
+
+
+def _passes_text(fits: Sequence[tuple[PassTimes, LinearFit]]) -> list[RenderableType]:
+    header = ("passes", "base", "sequence", "position", "cached token", "points", "worst")
+    rows = [
+        (
+            one.label or one.kind,
+            milliseconds(fit.base_s),
+            milliseconds(fit.per_sequence_s),
+            milliseconds(fit.per_token_s),
+            f"{1e6 * fit.per_context_token_s:.3g} us",
+            str(fit.points),
+            f"{100 * fit.worst:.1f} %",
+        )
+        for one, fit in fits
+    ]
+    parts: list[RenderableType] = [heading("Linear cost of a pass"), columns(header, rows)]
+    if len(fits) == 1:
+        one, fit = fits[0]
+        lines = [("Trust", fit.trust())]
+        ratios = [ratio for _, _, ratio in one.verify_ratios()]
+        if ratios:
+            span = f"{times(min(ratios))} to {times(max(ratios))} of a plain step"
+            lines.append(("Verify passes", span))
+        lines += [("Note", note) for note in (*one.notes, *fit.notes)]
+        parts.append(facts(lines))
+    return parts

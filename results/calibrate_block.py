@@ -1,0 +1,144 @@
+"""Measured and fitted costs as a scenario file, with the provenance of every number in it."""
+
+from __future__ import annotations
+
+import re
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from specplan.models.calibration import RoundFit
+from specplan.scenarios.units import format_duration
+
+if TYPE_CHECKING:
+    from specplan.models.calibration import LinearFit
+    from specplan.results.diagnose_answer import Finding, Row
+    from specplan.scenarios.importers.costs_passes import PassTimes
+
+DIGITS = 6
+WIDTH = 79
+# Not measured by any of the evidence: what the scenario serves until somebody says otherwise.
+_WORKLOAD = """workload:  # assumed
+  arrivals: {{streams: {streams}}}
+  requests: 500
+  prompt_tokens: 0
+  output_tokens: 512
+scheduler:
+  max_num_seqs: {streams}
+"""
+
+
+def round_block(found: Finding) -> str:
+    """Write the scenario of a group, at its fastest γ; "" where something needed is missing.
+
+    What drafting and verifying cost is taken as measured, else as fitted; where neither is known
+    the whole round stands in `target.round` and the draft is free, which holds at this γ only.
+    """
+    rows = [row for row in found.rows if row.diagnosis and row.point.gamma and row.point.token_s]
+    if not rows:
+        return ""
+    best = min(rows, key=lambda row: row.point.token_s or 0.0)
+    measured = best.diagnosis.measured if best.diagnosis else None
+    if measured is None:
+        return ""
+    point, fit = best.point, found.fit
+    gamma = round(point.gamma or 0)
+    source = f"{len(rows)} measured points: " + "; ".join(row.point.source for row in rows)
+    overhead_s, extra = 0.0, False
+    comment = ""
+    if isinstance(fit, RoundFit) and point.draft_s is None and point.verify_s is None:
+        round_s, draft_s, kind = fit.verify_s, fit.draft_s, "fitted"
+        residual = max(map(abs, fit.residuals))
+        exact = "solved exactly" if fit.points == 2 else f"largest residual {100 * residual:.2g} %"
+        source += f"; {exact}"
+    elif measured.draft_s is not None and measured.verify_s is not None:
+        extra = 0.5 < (point.extra_draft_steps or 0.0) < 1.5
+        steps = point.draft_steps or gamma
+        round_s, draft_s, kind = measured.verify_s, measured.draft_s / steps, "measured"
+        overhead_s = max(measured.overhead_s or 0.0, 0.0)
+    else:
+        round_s, draft_s, kind = measured.round_s, 0.0, "measured"
+        comment = (
+            f"# target.round is a whole round at gamma {gamma}, drafting included: do not change "
+            "gamma\n"
+        )
+    base = found.group.baseline
+    step_source = base.source if base else ""
+    lines = [
+        f"target:\n  round:\n{_cost(round_s, kind, source)}",
+        f"  step:\n{_cost(measured.step_s, 'measured', step_source)}",
+        f"draft:\n  step:\n{_cost(draft_s, kind, source)}",
+        "speculation:",
+        "  method: draft_model",
+        f"  gamma: {gamma}",
+        *([f"  overhead: {format_duration(_rounded(overhead_s))}"] if overhead_s else []),
+        *(["  extra_draft_step: true"] if extra else []),
+        f"  acceptance: {_acceptance(best, gamma)}",
+    ]
+    trust = fit.trust() if isinstance(fit, RoundFit) else "one configuration; no fit to check"
+    return _scenario(found.group.label, comment + "\n".join(lines), found.group.batch, trust)
+
+
+def _acceptance(row: Row, gamma: int) -> str:
+    point = row.point
+    if len(point.unconditional) >= gamma:
+        rates = ", ".join(f"{rate:.{DIGITS}g}" for rate in point.unconditional[:gamma])
+        return f"{{unconditional: [{rates}]}}"
+    tau = min(point.tokens_per_round or 1.0, gamma + 1.0)
+    return f"{{acceptance_length: {tau:.{DIGITS}g}, at_gamma: {gamma}}}"
+
+
+def passes_block(times: PassTimes, fit: LinearFit) -> str:
+    """Write the scenario of fitted passes: a target without speculation, at one stream."""
+    terms = {
+        "base": fit.base_s,
+        "per_sequence": fit.per_sequence_s,
+        "per_token": fit.per_token_s,
+        "per_context_token": fit.per_context_token_s,
+    }
+    linear = ", ".join(
+        f"{name}: {format_duration(_rounded(value))}" for name, value in terms.items() if value
+    )
+    source = f"{times.source} ({times.kind}): {fit.trust()}"
+    widest = max(one.width for one in times.passes)
+    body = (
+        f"target:\n  round:\n    linear: {{{linear}}}\n"
+        f"    evidence: {'fitted' if times.evidence == 'measured' else times.evidence}\n"
+        f"    source: {_folded(source, 6)}\n"
+        "speculation:\n  method: none"
+    )
+    batches = [one.batch for one in times.passes]
+    reach = f"batch {min(batches):g} to {max(batches):g}, width 1 to {widest:g}"
+    return _scenario(times.label, body, 1.0, f"{reach}; {'; '.join((*times.notes, *fit.notes))}")
+
+
+def _scenario(label: str, body: str, batch: float, trust: str) -> str:
+    suffix = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-").lower()
+    name = "-".join(filter(None, ("calibrated", suffix)))
+    streams = max(1, round(batch))
+    evidence = f"record:\n  evidence: {_folded(f'specplan calibrate: {trust}', 4)}\n"
+    return f"name: {name}\n{body}\n{_WORKLOAD.format(streams=streams)}{evidence}"
+
+
+def _cost(seconds: float, kind: str, source: str) -> str:
+    shown = format_duration(_rounded(seconds))
+    says = f"    source: {_folded(source, 6)}" if source else "    source: not stated"
+    return f"    constant: {shown}\n    evidence: {kind}\n{says}"
+
+
+def _rounded(seconds: float) -> float:
+    """Keep the digits that a measurement has."""
+    return float(f"{seconds:.{DIGITS}g}")
+
+
+def _folded(text: str, indent: int) -> str:
+    """Write text as a folded YAML scalar, so that no terminal folds it into something else."""
+    plain = "".join(one if one.isprintable() else "?" for one in text)
+    blank = " " * indent
+    return ">-\n" + fill(
+        plain,
+        WIDTH,
+        initial_indent=blank,
+        subsequent_indent=blank,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,113 @@
+"""A diagnosis on the terminal: the points as a table, what decides, what would change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from specplan.results.tables import columns, facts, heading, milliseconds, number, times
+from specplan.scenarios.importers.costs_groups import name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+    from specplan.results.diagnose_answer import Finding, Row
+    from specplan.scenarios.importers.costs_points import Point
+
+
+def finding_text(found: Finding) -> list[RenderableType]:
+    """Lay the finding out: a table of the points, what decides, what would change it, warnings."""
+    value, group = found.value, found.group
+    title = ", ".join(filter(None, (group.label, f"batch {group.batch:g}")))
+    header = ("", "τ", "round", "R/T", "per token", "tok/s", "speedup")
+    base = group.baseline
+    table = (
+        [("plain", "1", "", "1", milliseconds(base.token_s), _speed(base), "1x")] if base else []
+    )
+    table += [
+        (
+            name(row.point),
+            number(row.point.tokens_per_round),
+            milliseconds(row.point.round_s),
+            number(row.value["round_cost_ratio"]),
+            milliseconds(row.point.token_s),
+            _speed(row.point),
+            times(row.value["speedup"]),
+        )
+        for row in found.rows
+    ]
+    parts: list[RenderableType] = [heading(title), columns(header, table)]
+    lines = [*_fit_facts(value["fit"]), *_best_facts(value)]
+    for row in found.rows:
+        lines += _row_facts(row)
+    lines += [("Needed", text) for text in _need_sentences(value["need"])]
+    lines += [("Warning", one["says"]) for one in value["warnings"]]
+    if lines:
+        parts.append(facts(lines))
+    return parts
+
+
+def _speed(point: Point) -> str:
+    return number(point.tokens_per_s)
+
+
+def _fit_facts(fit: dict[str, Any]) -> list[tuple[str, str]]:
+    if "undetermined" in fit:
+        says = str(fit["undetermined"])
+        return [("Verify and draft", says)] if says.startswith("undetermined") else []
+    return [
+        (
+            "Fit R = V + γ·d",
+            f"verify {milliseconds(fit['verify_s'])} (with fixed overhead), draft "
+            f"{milliseconds(fit['draft_step_s'])} a token (with the growth of the verify pass)",
+        ),
+        ("Trust", fit["trust"]),
+    ]
+
+
+def _best_facts(value: dict[str, Any]) -> list[tuple[str, str]]:
+    if value["best_gamma"] is None:
+        return []
+    says = f"{value['best_gamma']:g} of those measured"
+    if len(value["plateau"]) > 1:
+        tied = ", ".join(f"{gamma:g}" for gamma in value["plateau"])
+        says += f"; within 5 % of it, so no single winner: {tied}"
+    if value["best_gamma_at_most"] is not None:
+        says += "; the shortest is fastest, so the best is this or shorter"
+    return [("Best γ", says)]
+
+
+def _row_facts(row: Row) -> list[tuple[str, str]]:
+    found, value = row.diagnosis, row.value
+    lines = []
+    if found:
+        verdict = "pays" if found.speedup > 1 else "does not pay"
+        if found.never_pays:
+            verdict = "cannot pay at this round cost"
+        says = f"{verdict}: breaks even at τ = {found.break_even_tokens:.4g}"
+        if found.break_even_rate is not None:
+            says += f", accepted/drafted {found.break_even_rate:.3f}"
+        if found.ceiling_speedup is not None:
+            says += f"; a perfect draft gives {times(found.ceiling_speedup)}"
+        if found.cause not in {"none", "unknown"}:
+            says += f"; what decides: {found.cause}"
+        lines.append((name(row.point), says))
+        lines += [("  would pay with", text) for text in found.changes]
+    if value["inferred_gamma"]:
+        lines.append(("γ", f"{value['inferred_gamma']} by τ and accepted/drafted"))
+    if value["ttft_delta_s"] is not None:
+        says = f"{1e3 * value['ttft_delta_s']:+.4g} ms ({100 * (value['ttft_ratio'] - 1):+.0f} %)"
+        if value["break_even_output_tokens"]:
+            says += f", made up for after {value['break_even_output_tokens']:.2g} output tokens"
+        lines.append(("First token", says))
+    return lines
+
+
+def _need_sentences(needs: Sequence[str]) -> list[str]:
+    sentences = {
+        "baseline": "a measurement without speculation (--baseline): without it no speedup exists",
+        "tokens_per_round": "tokens per round (tau=, or rate= with gamma=): without it no round "
+        "cost is known",
+    }
+    return [sentences[one] for one in needs]

@@ -1,0 +1,220 @@
+"""Measured points of one system beside their baseline: what is compared with what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from specplan.models.calibration import RoundFit, ScatterError, UndeterminedError, fit_round
+from specplan.models.diagnosis import Measured, Warned
+from specplan.scenarios.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from specplan.scenarios.importers.costs_points import Point
+
+#: A repeated run this much faster than the first one of its kind ran on something kept from it.
+WARM = 1.5
+#: A stated speedup further than this from baseline/TPOT was not made from these two.
+SAME_SPEEDUP = 0.004
+#: Served requests below this share of the offered ones: the run was no steady state.
+SERVED = 0.8
+
+
+@dataclass(frozen=True)
+class Group:
+    """Points of one label and batch, in the order given; the baseline is not among them."""
+
+    label: str
+    batch: float
+    baseline: Point | None
+    points: tuple[Point, ...]
+
+    def round_fit(self) -> RoundFit | str:
+        """Solve verify and draft from the points, or say why they are not determined.
+
+        Raises ScenarioError: the points contradict each other; the residuals are in the message.
+        """
+        usable = [one for one in self.points if one.gamma and one.round_s and one.tokens_per_round]
+        if any(one.draft_s is not None or one.verify_s is not None for one in usable):
+            return "not needed: drafting or verifying was measured"
+        try:
+            return fit_round(
+                [one.gamma or 0 for one in usable], [one.round_s or 0 for one in usable]
+            )
+        except UndeterminedError as error:
+            return f"undetermined: {error}"
+        except ScatterError as error:
+            wrong, _, right = str(error).rstrip(")").rpartition(" (")
+            raise ScenarioError(Fault(wrong, right, field=self.label or "points")) from error
+
+    def measured(self, point: Point, fit: RoundFit | str) -> Measured | None:
+        """Give the point's T, R, τ and phases; what is not stated is solved from the rest."""
+        step_s = self.baseline.token_s if self.baseline else None
+        if not (step_s and point.round_s and point.tokens_per_round):
+            return None
+        draft_s, verify_s = point.draft_s, point.verify_s
+        if draft_s is None and verify_s is None and isinstance(fit, RoundFit) and point.gamma:
+            draft_s, verify_s = fit.draft_s * point.gamma, fit.verify_s
+        elif verify_s is None and draft_s is not None:
+            verify_s = max(point.round_s - draft_s, 0.0)
+        elif draft_s is None and verify_s is not None:
+            draft_s = max(point.round_s - verify_s, 0.0)
+        drafted = point.drafted_per_round if point.drafted_per_round else point.gamma
+        return Measured(
+            step_s, point.round_s, point.tokens_per_round, drafted or None, draft_s, verify_s
+        )
+
+    def speedup(self, point: Point) -> float | None:
+        """Baseline time over the point's: per token, or of the whole job where that is stated."""
+        base = self.baseline
+        if base and base.token_s and point.token_s:
+            return base.token_s / point.token_s
+        if base and base.total_s and point.total_s:
+            return base.total_s / point.total_s
+        return None
+
+    def warnings(self) -> list[Warned]:
+        """Return what looks wrong about the points taken together."""
+        return [
+            *(one for point in self._all for one in point.warnings),
+            *self._stated_speedups(),
+            *self._warm(),
+            *self._load(),
+            *self._first_token(),
+            *self._order(),
+        ]
+
+    @property
+    def _all(self) -> tuple[Point, ...]:
+        return (*([self.baseline] if self.baseline else []), *self.points)
+
+    def _stated_speedups(self) -> list[Warned]:
+        found = []
+        for point in self.points:
+            measured, stated = self.speedup(point), point.stated_speedup
+            if measured and stated and abs(stated / measured - 1) > SAME_SPEEDUP:
+                says = (
+                    f"{name(point)}: a speedup of {stated:.4g} is stated, the times give "
+                    f"{measured:.4g}"
+                )
+                found.append(Warned("inconsistent_speedup", says))
+        return found
+
+    def _warm(self) -> list[Warned]:
+        """Find runs of one kind whose first is far slower than every later one."""
+        kinds: dict[object, list[float]] = {}
+        for point in self.points:
+            if point.tokens_per_s:
+                kind = (point.gamma, point.tokens_per_round, point.acceptance_rate)
+                kinds.setdefault(kind, []).append(point.tokens_per_s)
+        return [
+            Warned(
+                "warm_cache",
+                f"the first run gives {first:.4g} tok/s, its repeats {min(later):.4g} to "
+                f"{max(later):.4g}: the repeats reuse what the first one left behind (a warm draft "
+                "or prefix cache); only the first counts",
+            )
+            for first, *later in kinds.values()
+            if later and min(later) > WARM * first
+        ]
+
+    def _load(self) -> list[Warned]:
+        return [
+            Warned(
+                "offered_exceeds_served",
+                f"{one.served_per_s:.4g}/s served of {one.offered_per_s:.4g}/s offered: not a "
+                "steady state, the run ends by draining its queue",
+            )
+            for one in self._all
+            if one.offered_per_s and one.served_per_s
+            if one.served_per_s < SERVED * one.offered_per_s
+        ]
+
+    def _first_token(self) -> list[Warned]:
+        base = self.baseline.ttft_s if self.baseline else None
+        return [
+            Warned(
+                "unexplained_ttft",
+                f"the first token comes {1e3 * (base - one.ttft_s):.4g} ms earlier with "
+                "speculation: nothing in a round does that, so the runs differ otherwise (a "
+                "scheduling default?); it is not fitted",
+            )
+            for one in self.points
+            if base and one.ttft_s and one.ttft_s < base * (1 - 0.02)
+        ]
+
+    def _order(self) -> list[Warned]:
+        """Find a higher acceptance rate that is slower at the same γ."""
+        rated = sorted(
+            (one.acceptance_rate, self.speedup(one) or one.stated_speedup or 0.0)
+            for one in self.points
+            if one.acceptance_rate is not None and len({p.gamma for p in self.points}) == 1
+        )
+        speeds = [speed for _, speed in rated if speed]
+        if len(speeds) > 2 and speeds != sorted(speeds) and max(speeds) < 1:
+            says = (
+                "more acceptance is not faster here: a cost that acceptance does not pay for "
+                "decides (a replay after rejections, overhead of a round)"
+            )
+            return [Warned("non_monotonic_in_acceptance", says)]
+        return []
+
+
+def name(point: Point) -> str:
+    """Name a point in a sentence."""
+    return (
+        "plain" if point.is_baseline else f"γ = {point.gamma:g}" if point.gamma else "speculation"
+    )
+
+
+def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group]:
+    """Put points of one label and batch together with their baseline.
+
+    The baseline of a group is its own plain point; else `baseline`; else, where only one group has
+    a plain point and nothing else, that one.
+
+    Raises ScenarioError: two different baselines in one group.
+    """
+    by_kind: dict[tuple[str, float], list[Point]] = {}
+    for point in points:
+        by_kind.setdefault((point.label, round(point.batch, 2)), []).append(point)
+    plain: dict[tuple[str, float], Point] = {}
+    for kind, members in by_kind.items():
+        bases = [one for one in members if one.is_baseline]
+        if len(bases) > 1 and not _alike(bases):
+            shown = ", ".join(f"{1e3 * (one.token_s or 0):.4g} ms" for one in bases)
+            right = "one for each system and load; label= separates systems"
+            raise ScenarioError(Fault(f"{len(bases)} baselines: {shown}", right))
+        if bases:
+            plain[kind] = bases[0]
+    alone = [kind for kind in plain if all(one.is_baseline for one in by_kind[kind])]
+    shared = baseline or (plain[alone[0]] if len(alone) == len(plain) == 1 else None)
+    found = [
+        Group(
+            kind[0],
+            members[0].batch,
+            _for_batch(plain.get(kind, shared), members[0]),
+            tuple(one for one in members if not one.is_baseline),
+        )
+        for kind, members in by_kind.items()
+    ]
+    drafting = [group for group in found if group.points]
+    return drafting or found
+
+
+def _alike(bases: Sequence[Point]) -> bool:
+    times = [one.token_s for one in bases if one.token_s]
+    return bool(times) and max(times) <= 1.05 * min(times)
+
+
+def _for_batch(base: Point | None, member: Point) -> Point | None:
+    """Warn where a baseline stands beside points of another batch."""
+    if base is None or abs(base.batch - member.batch) <= 0.05 * member.batch:
+        return base
+    says = (
+        f"the baseline is of batch {base.batch:g}, the points of batch {member.batch:g}: the ratio "
+        "of the two is no speedup"
+    )
+    return replace(base, warnings=(*base.warnings, Warned("other_batch", says)))
