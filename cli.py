@@ -21,11 +21,6 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 BROKEN_PIPE = 141  # 128 + SIGPIPE: the reader (`| head`) went away, which is no error of ours
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h
 
-acceptance = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Convert, import and export acceptance figures.",
-)
 app = typer.Typer(
     name="specplan",
     add_completion=False,
@@ -376,11 +371,11 @@ def law(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.law_answer import LawQuestion, law_answer, parse_law, sampling_rules
+        from specplan.results.law_answer import law_answer
+        from specplan.results.law_question import law_question
 
-        rules = sampling_rules(temperature, top_k, top_p, min_p)
-        laws = [[parse_law(text, name) for text in texts] for name, texts in (("p", p), ("q", q))]
-        return law_answer(LawQuestion(*laws, sampling=rules, draws=draws, seed=seed, gamma=gamma))
+        sampling = (temperature, top_k, top_p, min_p)
+        return law_answer(law_question(p, q, sampling, gamma=gamma, draws=draws, seed=seed))
 
     _show(answer, as_json)
 
@@ -404,39 +399,6 @@ def convert(context: typer.Context, as_json: AsJson = False) -> None:
 
         texts, scenario = stated_texts(context.args)
         return convert_scenario_answer(load(scenario)) if scenario else convert_answer(texts)
-
-    _show(answer, as_json)
-
-
-@acceptance.command(name="import")
-def import_(  # noqa: PLR0917
-    files: Annotated[list[Path], typer.Argument(help="Logs, /metrics, benchmark files …")],
-    model: Annotated[str, typer.Option(help="Only this model.")] = "",
-    gamma: Annotated[int | None, typer.Option(help="γ, where the files do not say.")] = None,
-    label: Annotated[str, typer.Option(help="Only the evidence with this label.")] = "",
-    delta: Annotated[
-        bool, typer.Option("--delta", help="Two scrapes: take what lies between.")
-    ] = False,
-    separate: Annotated[bool, typer.Option("--separate", help="Do not pool files.")] = False,
-    as_json: AsJson = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the block here.")
-    ] = None,
-) -> None:
-    """Read acceptance from what engines and benchmarks write.
-
-    The kind of a file is recognised by its content. The block printed goes into a scenario.
-
-    Example: specplan acceptance import vllm.log
-    """
-
-    def answer() -> Answer:
-        from specplan.results.import_answer import import_answer
-
-        return import_answer(
-            files, model=model, gamma=gamma, label=label, delta=delta, separate=separate,
-            output=output,
-        )  # fmt: skip
 
     _show(answer, as_json)
 
@@ -520,9 +482,6 @@ def schema() -> None:
         return schema_answer()
 
     _show(answer, as_json=True)
-
-
-app.add_typer(acceptance, name="acceptance")
 
 
 def main() -> None:

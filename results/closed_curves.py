@@ -15,6 +15,7 @@ from specplan.scenarios.priced import Priced
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from specplan.models.acceptance import Acceptance
     from specplan.models.round_costs import RoundCosts
     from specplan.scenarios.closed_form import OperatingPoint
     from specplan.scenarios.schema import Scenario
@@ -78,22 +79,30 @@ class Curves:
         held, so that a slower step makes speculation look better.
         """
         gamma, costs = self.point.gamma, self.costs(self.point.gamma)
-        found = []
+        found: list[tuple[str, float, float]] = []
         for name, label in _INPUTS.items():
-            moved = [
+            less, more = (
                 float(self.at(gamma, _scaled(costs, name, factor)).speedup)
                 for factor in (1 - SHIFT, 1 + SHIFT)
-            ]
-            found.append((label, *moved))
-        lists = self.priced.acceptance.unconditional
-        moved = [
-            float(speedup.predict(dataclasses.replace(self.priced.acceptance, unconditional=scaled,
-                  concentration=np.full(len(scaled), np.inf)), gamma, costs).speedup)
-            for scaled in (np.minimum(lists * f, 1.0) for f in (1 - SHIFT, 1 + SHIFT))
-        ]  # fmt: skip
-        found.append(("acceptance", *moved))
+            )
+            found.append((label, less, more))
+        less, more = (
+            float(speedup.predict(self._accepting(factor), gamma, costs).speedup)
+            for factor in (1 - SHIFT, 1 + SHIFT)
+        )
+        found.append(("acceptance", less, more))
         rows = [(label, low, high) for label, low, high in found if abs(high - low) > 1e-9]
         return sorted(rows, key=lambda row: abs(row[2] - row[1]))
+
+    def _accepting(self, factor: float) -> Acceptance:
+        """Return the acceptance with every A_i times a factor, at most 1."""
+        own = self.priced.acceptance
+        return dataclasses.replace(
+            own,
+            unconditional=np.minimum(own.unconditional * factor, 1.0),
+            concentration=np.full(len(own.weight), np.inf),
+            recorded=None,
+        )
 
 
 def _scaled(costs: RoundCosts, name: str, factor: float) -> RoundCosts:

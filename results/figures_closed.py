@@ -96,9 +96,9 @@ def latency_throughput(curves: Curves) -> go.Figure:
         )  # fmt: skip
     at = crossover(batches, plain / tpot)
     if at is not None:
-        seconds = float(np.interp(at, batches, tpot))
+        crossing_s = float(np.interp(at, batches, tpot))
         figure.add_scatter(
-            x=[1 / seconds], y=[at / seconds], mode="markers+text", name="crossover",
+            x=[1 / crossing_s], y=[at / crossing_s], mode="markers+text", name="crossover",
             text=[f"batch {at:.0f}"], textposition="top right",
             marker={"symbol": "x", "size": 12, "color": BREAK_EVEN},
         )  # fmt: skip

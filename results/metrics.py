@@ -13,6 +13,7 @@ from specplan.results.warmup import counted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from specplan.results.warmup import Rows
     from specplan.sim.records import Run
 
 PERCENTILES = (50, 90, 95, 99)
@@ -20,7 +21,7 @@ LATENCIES = ("ttft", "tpot", "itl", "e2el")
 PHASES = ("prefill", "draft", "verify", "overhead", "idle")
 
 
-def latencies(run: Run) -> dict[str, NDArray[np.float64]]:
+def latencies(run: Rows) -> dict[str, NDArray[np.float64]]:
     """Latency of every completed request after the warm-up, in arrival order, seconds.
 
     `ttft_s` = first token − arrival, `e2el_s` = finish − arrival, `tpot_s` = (E2EL − TTFT)/(n − 1),

@@ -78,6 +78,7 @@ def read_run(folder: Path) -> Recorded:
         load(folder / "scenario.yaml"),
         figures,
         tables["requests.parquet"],
-        *[tables[part] for part in PARTS],
+        tables[PARTS[0]],
+        tables[PARTS[1]],
         tables[GAPS],
     )

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from specplan.sim.records import Run
+    from specplan.scenarios.schema import Scenario
 
 MSER_BATCH = 5
 
 
-def counted(run: Run) -> NDArray[np.bool_]:
+class Rows(Protocol):
+    """What latencies are computed from: a run, or what a run folder holds of one."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario, whose rule is applied."""
+
+    @property
+    def requests(self) -> dict[str, NDArray[Any]]:
+        """One array a column, one row a request in order of arrival."""
+
+
+def counted(run: Rows) -> NDArray[np.bool_]:
     """Tell which requests `(requests,)` count: all of them, or those after the warm-up.
 
     Rules of `workload.warmup`: the first n requests, those that arrive before a time, a share of
