@@ -45,6 +45,8 @@ def combinations(
         for name, figures in evidence.lists.items()
     ]
     if evidence.histogram is not None:
+        if len(evidence.histogram) < 2:
+            raise ValueError("histogram has 1 count (rounds that accepted exactly 0, 1, … γ)")
         listed = unconditional_from_histogram(evidence.histogram)
         exact = tuple(Figure(float(value)) for value in listed)
         alternatives.append([Statement("histogram", "unconditional", exact)])

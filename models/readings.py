@@ -35,6 +35,10 @@ GAMMAS_TRIED = range(1, 129)
 """Draft lengths searched when none is stated; vLLM's own maximum is 128."""
 
 
+MOST_DRAFTS = 1000
+"""Largest γ that scenarios take, too."""
+
+
 class ContradictionError(ValueError):
     """Figures that cannot all be true under any reading; the message shows both numbers."""
 
@@ -71,6 +75,8 @@ def interpret(evidence: Evidence) -> tuple[Reading, ...]:
     ['acceptance_length']
     """
     gamma = None if evidence.gamma is None else checked_gamma(evidence.gamma)
+    if gamma is not None and gamma > MOST_DRAFTS:
+        raise ValueError(f"gamma is {gamma} (at most {MOST_DRAFTS} draft tokens a round)")
     lengths = {len(figures) for figures in evidence.lists.values()}
     if evidence.histogram is not None:
         lengths.add(len(evidence.histogram) - 1)
@@ -121,7 +127,9 @@ def _fit(
             continue
         if gamma is not None and not (high >= 1 - 1e-9 and low <= gamma + 1 + 1e-9):
             raise ContradictionError(_out_of_bounds(statement, mid, gamma), np.inf)
-        spans.append((statement, low, mid, high))
+        # Of the values that the printed digits allow, only those from 1 to γ + 1 are possible.
+        most = float("inf") if gamma is None else gamma + 1.0
+        spans.append((statement, max(low, 1.0), min(max(mid, 1.0), most), min(high, most)))
     disagreement = _disagreement(spans, gamma)
     tau = spans[0][2] if spans else None
     unconditional, source = _positions(combination, gamma, tau, counts)

@@ -110,6 +110,11 @@ class Statement:
             raise ValueError(f"{self.name} is {least[0]:g}; it is 0 or more")
         if self.reading in SHARES or self.is_list:
             probabilities(least, self.name)
+        if self.reading == "share_of_output" and least[0] == 1:
+            raise ValueError(
+                f"{self.name} is 1; every round commits one token of the target, so the share of"
+                " accepted drafts stays below 1"
+            )
         if self.reading == "unconditional":
             self._check_never_rises()
 

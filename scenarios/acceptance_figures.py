@@ -17,6 +17,7 @@ from specplan.scenarios.shares import (
     read_share,
     read_shares,
     read_whole,
+    shown,
 )
 from specplan.scenarios.units import UnitError, parse_duration
 
@@ -133,7 +134,7 @@ def _hint(name: str) -> str:
 
 def _one_of(texts: Mapping[str, str], name: str, valid: tuple[str, ...]) -> Any:
     if name in texts and texts[name] not in valid:
-        raise ScenarioError(Fault(f"{texts[name]}", " | ".join(valid), field=name))
+        raise ScenarioError(Fault(shown(texts[name]), " | ".join(valid), field=name))
     return texts.get(name)
 
 
@@ -152,7 +153,7 @@ def _gamma(texts: Mapping[str, str]) -> int | None:
 def _positive(text: str, name: str) -> float:
     value = read_number(text, name).value
     if value <= 0:
-        raise ScenarioError(Fault(f"{text} is not above 0", "a positive number", field=name))
+        raise ScenarioError(Fault(f"{shown(text)} is not above 0", "a positive number", field=name))
     return value
 
 
@@ -196,7 +197,7 @@ def _duration(text: str, name: str) -> Figure:
     except UnitError as error:
         raise ScenarioError(Fault(error.wrong, error.right, field=name)) from error
     if number.value <= 0:
-        raise ScenarioError(Fault(f"{text} is not above 0", "a measured time", field=name))
+        raise ScenarioError(Fault(f"{shown(text)} is not above 0", "a measured time", field=name))
     return Figure(number.value * scale, number.rounding * scale)
 
 

@@ -18,6 +18,15 @@ COARSEST = 0.005
 """Half a unit of the second decimal: a number typed with fewer decimals is meant as exact."""
 
 
+def shown(text: str) -> str:
+    """Return `text` fit for one line of a message.
+
+    >>> shown(" 0.8  %")
+    '0.8 %'
+    """
+    return " ".join(text.split())[:60]
+
+
 def read_number(text: str, field: str) -> Figure:
     """Read a plain number with the rounding of its last printed digit.
 
@@ -28,7 +37,9 @@ def read_number(text: str, field: str) -> Figure:
     """
     stripped = text.strip()
     if not _NUMBER.fullmatch(stripped) or not math.isfinite(float(stripped)):
-        raise ScenarioError(Fault(f"`{text}` is not a number", "write it as 2.17", field=field))
+        raise ScenarioError(
+            Fault(f"`{shown(text)}` is not a number", "write it as 2.17", field=field)
+        )
     decimals = "." in stripped and min(_half_unit(stripped), COARSEST)
     return Figure(float(stripped), decimals or 0.0)
 
@@ -41,7 +52,9 @@ def read_whole(text: str, field: str) -> int:
     """
     value = read_number(text, field).value
     if value != int(value) or value < 0:
-        raise ScenarioError(Fault(f"{text} is not a whole number of 0 or more", "4", field=field))
+        raise ScenarioError(
+            Fault(f"{shown(text)} is not a whole number of 0 or more", "4", field=field)
+        )
     return int(value)
 
 
@@ -56,8 +69,10 @@ def read_share(text: str, field: str) -> tuple[Figure, list[Warned]]:
     >>> read_share("0.84%", "rate")[1][0][0]
     'percent_below_one'
     """
-    [figure], warnings = read_shares(text, field)
-    return figure, warnings
+    figures, warnings = read_shares(text, field)
+    if len(figures) > 1:
+        raise ScenarioError(Fault(f"`{shown(text)}` is a list", "one number", field=field))
+    return figures[0], warnings
 
 
 def read_shares(text: str, field: str) -> tuple[tuple[Figure, ...], list[Warned]]:
@@ -73,10 +88,12 @@ def read_shares(text: str, field: str) -> tuple[tuple[Figure, ...], list[Warned]
     numbers = [part.removesuffix("%") for part in parts]
     figures = [read_number(number, field) for number in numbers]
     if signs == {True, False}:
-        raise ScenarioError(Fault(f"`{text}` mixes % and plain numbers", "one scale", field=field))
+        raise ScenarioError(
+            Fault(f"`{shown(text)}` mixes % and plain numbers", "one scale", field=field)
+        )
     largest = max(figure.value for figure in figures)
     if min(figure.value for figure in figures) < 0 or largest > 100:
-        wrong = f"`{text}` is outside 0 … 100 %"
+        wrong = f"`{shown(text)}` is outside 0 … 100 %"
         raise ScenarioError(Fault(wrong, "a fraction from 0 to 1, or a percentage", field=field))
     percent = signs == {True}
     warnings: list[Warned] = []
@@ -84,7 +101,7 @@ def read_shares(text: str, field: str) -> tuple[tuple[Figure, ...], list[Warned]
         warnings.append(
             (
                 "percent_below_one",
-                f"{field} {text} is {largest / 100:g} as a fraction; a percentage below 1 is"
+                f"{field} {shown(text)} is {largest / 100:g} as a fraction; a percentage below 1 is"
                 f" usually a fraction with a percent sign behind it ({largest:g})",
             )
         )
@@ -96,7 +113,7 @@ def read_shares(text: str, field: str) -> tuple[tuple[Figure, ...], list[Warned]
         warnings.append(
             (
                 "percent_assumed",
-                f"{field} {text} is above 1 and has no sign: read as percent",
+                f"{field} {shown(text)} is above 1 and has no sign: read as percent",
             )
         )
         if any(figure.value == 1 for figure in figures):

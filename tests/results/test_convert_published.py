@@ -1,0 +1,115 @@
+"""Published acceptance figures (shared/cases/published.json), answered by `convert`."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from specplan.models.conversions import tokens_per_round_from_alpha
+from specplan.results.convert_answer import convert_answer
+
+
+def convert(**texts: str) -> dict[str, Any]:
+    return convert_answer(texts).json
+
+
+@pytest.mark.parametrize(
+    ("listed", "conditional", "tau"),
+    [
+        ("0.707,0.453,0.307,0.253", [0.707, 0.640736, 0.677704, 0.824104], 2.72),
+        ("0.723,0.455,0.291,0.160", [0.723, 0.629322, 0.63956, 0.549828], 2.63),
+        ("0.47", [0.47], 1.47),
+    ],
+    ids=["vllm-log-perpos-1", "vllm-log-perpos-3", "vllm-log-perpos-4"],
+)
+def test_vllm_lists_are_unconditional(listed: str, conditional: list[float], tau: float) -> None:
+    for name in ("unconditional", "positions"):
+        answer = convert(**{name: listed}, length=f"{tau:.2f}")
+        assert not answer["ambiguous"]
+        assert answer["acceptance_length"] == pytest.approx(tau, abs=0.01)
+        assert answer["conditional"] == pytest.approx(conditional, abs=1e-5)
+
+
+def test_amd_minimax_m3_perpos() -> None:
+    """vLLM blog 2026-07-13: the list sums to 2.75, the average over 11 domains is 2.8."""
+    answer = convert(unconditional="0.76,0.56,0.43", acceptance_length="2.8")
+    assert answer["acceptance_length"] == pytest.approx(2.75, abs=1e-12)
+    assert [warning["code"] for warning in answer["warnings"]] == ["figures_disagree"]
+
+
+@pytest.mark.parametrize(
+    ("speedup", "tau", "alpha"),
+    [("1.92", 2.9, 0.7236), ("2.01", 3.036, 0.7475), ("2.46", 3.716, 0.851)],
+    ids=["xsum nucleus", "xsum greedy", "humaneval"],
+)
+def test_chen_t1_speedup_and_costs_give_alpha(speedup: str, tau: float, alpha: float) -> None:
+    """arXiv 2302.01318 Table 1: 14.1 ms target, 1.8 ms draft, γ 4: R/T = 1 + 4·1.8/14.1."""
+    answer = convert(gamma="4", speedup=speedup, round_cost="1.5106383")
+    assert answer["acceptance_length"] == pytest.approx(tau, rel=0.02)
+    assert answer["alpha"] == pytest.approx(alpha, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "tau", "overhead"), [("0.85", 1.85, 1.0278), ("0.90", 1.9, 1.0556)]
+)
+def test_deepseek_v3_mtp(alpha: str, tau: float, overhead: float) -> None:
+    """arXiv 2412.19437 §5.4.3: acceptance 85–90 % of the second token, 1.8 times the TPS."""
+    answer = convert(gamma="1", alpha=alpha, speedup="1.8")
+    assert answer["acceptance_length"] == pytest.approx(tau, rel=0.01)
+    assert answer["implied_round_cost_ratio"] == pytest.approx(overhead, rel=0.01)
+    read_as_rate = convert(gamma="1", acceptance_rate=alpha)
+    assert read_as_rate["acceptance_length"] == pytest.approx(tau, rel=0.01)  # the same at γ = 1
+
+
+GOLDEN = {
+    "glm-5.2-fp8-mtp-thinking_on": (
+        [1.84, 2.50, 2.99, 3.33, 3.61, 3.78, 3.91, 4.06],
+        [1.84, 2.546, 3.138, 3.636, 4.054, 4.406, 4.701, 4.949],
+    ),
+    "kimi-k2.5-nvfp4-eagle3-thinking_on": (
+        [1.83, 2.43, 2.88, 3.24, 3.46, 3.62, 3.71, 3.77],
+        [1.83, 2.519, 3.091, 3.565, 3.959, 4.286, 4.557, 4.783],
+    ),
+    "minimax-m3-eagle3-thinking_on": (
+        [1.78, 2.38, 2.83, 3.11, 3.35, 3.45, 3.53, 3.74],
+        [1.78, 2.388, 2.863, 3.233, 3.522, 3.747, 3.923, 4.06],
+    ),
+    "minimax-m3-eagle3-thinking_off": (
+        [1.84, 2.52, 2.93, 3.41, 3.59, 3.57, 3.85, 4.06],
+        [1.84, 2.546, 3.138, 3.636, 4.054, 4.406, 4.701, 4.949],
+    ),
+    "qwen3.5-397b-a17b-nvfp4-mtp-thinking_off": (
+        [1.92, 2.70, 3.33, 3.83, 4.20, 4.48, 4.73, 4.71],
+        [1.92, 2.766, 3.545, 4.261, 4.921, 5.527, 6.085, 6.598],
+    ),
+}
+
+
+@pytest.mark.parametrize(("measured", "iid"), GOLDEN.values(), ids=GOLDEN.keys())
+def test_golden_iid_from_gamma_1_overestimates(measured: list[float], iid: list[float]) -> None:
+    """SemiAnalysisAI/InferenceX golden_al_distribution @843c6254 (SPEED-Bench coding, B300)."""
+    alpha = measured[0] - 1
+    predicted = tokens_per_round_from_alpha(alpha, range(1, 9))
+    assert predicted == pytest.approx(iid, abs=0.001)
+    assert all(wrong >= right for wrong, right in zip(predicted[1:], measured[1:], strict=True))
+    answer = convert(lengths_by_gamma=",".join(f"{k}:{t}" for k, t in enumerate(measured, 1)))
+    assert answer["acceptance_length"] == pytest.approx(measured[-1], abs=0.03)
+    assert all(0 <= after <= before for before, after in pairwise(answer["unconditional"]))
+    gains = [after - before for before, after in pairwise([1.0, *measured])]
+    noisy = min(gains) < 0 or any(after > before + 1e-9 for before, after in pairwise(gains))
+    assert ("not_monotone" in {w["code"] for w in answer["warnings"]}) is noisy
+
+
+def test_golden_increments_are_the_positions() -> None:
+    answer = convert(lengths_by_gamma="1:1.83,2:2.43,3:2.88,4:3.24,5:3.46,6:3.62,7:3.71,8:3.77")
+    expected = [0.83, 0.60, 0.45, 0.36, 0.22, 0.16, 0.09, 0.06]  # kimi-k2.5, published.json
+    assert answer["unconditional"] == pytest.approx(expected, abs=1e-9)
+    assert answer["acceptance_length"] == pytest.approx(3.77)
+
+
+def test_variance_of_the_minimum_variance_schedule() -> None:
+    """published.json synthetic-al: τ 3.5 as (1, 1, .5, 0) has variance .25."""
+    answer = convert(conditional="1,1,0.5,0")
+    assert answer["acceptance_length"] == pytest.approx(3.5, abs=1e-9)
+    assert answer["tokens_per_round_variance"] == pytest.approx(0.25, abs=1e-9)
+    assert answer["accepted_length_law"] == pytest.approx([0, 0, 0.5, 0.5, 0], abs=1e-12)
