@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
 
     from specplan.scenarios.schema import Scenario
     from specplan.scenarios.schema_acceptance import AcceptanceBlock
+    from specplan.scenarios.schema_costs import CostBlock
     from specplan.scenarios.schema_workload import Lengths
 
 Path_ = tuple[str, ...]
@@ -18,8 +20,13 @@ Contradiction = tuple[Path_, str, str]  # path of the field, what is wrong, what
 def contradictions(scenario: Scenario) -> list[Contradiction]:
     """Find everything in a scenario that contradicts itself, field by field."""
     found = [*_costs(scenario), *_lengths(scenario), *_memory(scenario), *_budget(scenario)]
+    cluster = scenario.cluster
+    if cluster.engines_per_gpu > cluster.replicas:
+        wrong = f"{cluster.engines_per_gpu} engines on a GPU, and there are {cluster.replicas}"
+        found.append((("cluster", "engines_per_gpu"), wrong, "at most the replicas"))
     if scenario.speculation.method != "none":
-        found += [*_drafting(scenario), *_acceptance(scenario)]
+        found += [*_tree(scenario), *_placement(scenario), *_policy(scenario)]
+        found += _acceptance(scenario)
     return found
 
 
@@ -29,8 +36,8 @@ def _costs(scenario: Scenario) -> Iterator[Contradiction]:
             yield ("target", name), "a pass of the target that costs nothing", "above 0 ms"
 
 
-def _drafting(scenario: Scenario) -> Iterator[Contradiction]:
-    speculation, draft = scenario.speculation, scenario.draft
+def _tree(scenario: Scenario) -> Iterator[Contradiction]:
+    speculation = scenario.speculation
     method = speculation.method
     if method == "tree" and speculation.tree is None:
         yield (
@@ -48,18 +55,52 @@ def _drafting(scenario: Scenario) -> Iterator[Contradiction]:
             yield ("speculation", "gamma"), wrong, f"leave gamma out, or write {levels}"
     if method != "tree" and speculation.gamma is None:
         yield ("speculation", "gamma"), "is missing", "tokens proposed in a round, such as `4`"
+    most = speculation.tree.levels if method == "tree" and speculation.tree else math.inf
+    if scenario.deepest_gamma > most:
+        wrong = f"may choose γ {scenario.deepest_gamma} and the tree has {most} levels"
+        yield ("speculation", "policy"), wrong, f"at most {most}"
+
+
+def _placement(scenario: Scenario) -> Iterator[Contradiction]:
+    draft, method = scenario.draft, scenario.speculation.method
     if draft.placement in ("dedicated", "shared") and draft.transfer is None:
         wrong = f"placement {draft.placement} needs the delay between draft and target GPU"
         yield ("draft", "transfer"), wrong, "`transfer: 50 us`, or `0 ms` if it costs nothing"
     if draft.ping_pong and draft.placement != "dedicated":
         wrong = f"ping_pong does not apply to placement {draft.placement}"
         yield ("draft", "ping_pong"), wrong, "only to `placement: dedicated`"
+    if draft.ping_pong and scenario.scheduler.max_num_seqs < 2:
+        wrong = "two half batches need two sequences, and max_num_seqs is 1"
+        yield ("draft", "ping_pong"), wrong, "`max_num_seqs: 2` or more, or no ping_pong"
     if draft.gpus > 1 and draft.placement not in ("dedicated", "shared"):
         wrong = f"{draft.gpus} draft GPUs with placement {draft.placement}"
         yield ("draft", "gpus"), wrong, "`placement: shared` or `dedicated`"
     if method == "ngram" and draft.placement != "colocated":
         wrong = f"an n-gram lookup has no GPU, placement is {draft.placement}"
         yield ("draft", "placement"), wrong, "`placement: colocated`"
+    if method == "ngram" and not _free(draft.step):
+        wrong = "an n-gram lookup has no draft steps to price"
+        yield ("draft", "step"), wrong, "`0 ms`; what a lookup costs is speculation.overhead"
+
+
+def _free(block: CostBlock) -> bool:
+    return block.constant == 0 and not block.launch_floor and not block.overhead
+
+
+def _policy(scenario: Scenario) -> Iterator[Contradiction]:
+    speculation, gamma = scenario.speculation, scenario.gamma
+    policy = speculation.policy
+    path = ("speculation", "policy", policy.kind)
+    schedule = policy.hf_heuristic or policy.hf_transient
+    if schedule and gamma and not schedule.min <= gamma <= schedule.max:
+        wrong = f"γ stays in {schedule.min} … {schedule.max} and gamma, the start, is {gamma}"
+        yield path, wrong, "a gamma within the bounds"
+    if policy.goodput and gamma and policy.goodput.min > scenario.deepest_gamma:
+        wrong = f"min is {policy.goodput.min} and max is {scenario.deepest_gamma}"
+        yield path, wrong, "min up to max (gamma, where no max is given)"
+    if speculation.confidence_stop and speculation.method != "draft_model":
+        wrong = f"does not apply to method {speculation.method}, which drafts in one go"
+        yield ("speculation", "confidence_stop"), wrong, "only to `method: draft_model`"
 
 
 def _acceptance(scenario: Scenario) -> Iterator[Contradiction]:
@@ -117,6 +158,11 @@ def _lengths(scenario: Scenario) -> Iterator[Contradiction]:
             given = getattr(workload, name) is not None
             wrong = "is `trace` and there is no trace" if given else "is missing"
             yield ("workload", name), wrong, "a length such as `128`, or `arrivals: {trace: FILE}`"
+    used = [scenario.prompt_tokens, scenario.output_tokens]
+    used += [own for kind in workload.classes if (own := kind.prompt_tokens) is not None]
+    used += [own for kind in workload.classes if (own := kind.output_tokens) is not None]
+    if workload.lengths and not any(lengths.trace for lengths in used):
+        yield ("workload", "lengths"), "is read by no lengths", "`output_tokens: trace`"
     outputs: list[tuple[Path_, Lengths]]
     outputs = [(("workload", "output_tokens"), scenario.output_tokens)]
     outputs += [
@@ -154,6 +200,9 @@ def _memory(scenario: Scenario) -> Iterator[Contradiction]:
     cache = scenario.kv_cache
     if cache is None:
         return
+    if cache.prefix_caching and not (scenario.workload.arrivals.trace or scenario.workload.lengths):
+        wrong = "needs prompts with hash ids, and there is no trace"
+        yield ("kv_cache", "prefix_caching"), wrong, "a trace such as Mooncake's"
     blocks = scenario.kv_blocks or 0
     prompt, output = scenario.prompt_tokens.smallest or 0, scenario.output_tokens.smallest or 1
     needed = -(-(prompt + output + scenario.gamma) // cache.block_tokens)

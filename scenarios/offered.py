@@ -57,6 +57,8 @@ def offered(scenario: Scenario) -> Offered:
             lasts_s = float(trace.arrival_s[-1]) * arrivals.time_scale
             rate = (len(trace.arrival_s) - 1) / lasts_s if lasts_s else math.inf
             notes.append("the trace is averaged to one rate and its mean lengths")
+            if scenario.prompt_tokens.kind != "trace" and scenario.output_tokens.kind != "trace":
+                notes.append("lengths are stated: those of the trace are not used")
     streams = arrivals.streams / replicas if arrivals.streams is not None else math.nan
     prompt = _mean(scenario, "prompt_tokens", source)
     output = _mean(scenario, "output_tokens", source)

@@ -22,6 +22,10 @@ workload:
   arrivals: {streams: 1}
   output_tokens: 128
 """
+DEDICATED = ["draft.placement=dedicated", "draft.transfer=0 ms"]
+STOP = "{if_rejected: 0.5, if_accepted: 0.1}"
+TREE = "{width: 2, depth: 2}"
+UP_TO_3 = "{hf_transient: {max: 3}}"
 
 
 def faults(text: str, *sets: str) -> list[str]:
@@ -122,6 +126,28 @@ def test_a_fault(old: str, new: str, expected: str) -> None:
         (["draft.placement=shared"], "draft.transfer"),
         (["draft.ping_pong=true"], "draft.ping_pong"),
         (["draft.gpus=2"], "draft.gpus"),
+        ([*DEDICATED, "draft.ping_pong=true", "scheduler.max_num_seqs=1"], "draft.ping_pong"),
+        (["speculation.method=ngram"], "draft.step"),
+        (
+            ["speculation.policy.hf_heuristic={min: 3, max: 4}"],
+            "speculation.policy.hf_heuristic",
+        ),
+        (["speculation.policy.goodput={min: 3}"], "speculation.policy.goodput"),
+        (
+            ["speculation.method=one_pass", f"speculation.confidence_stop={STOP}"],
+            "speculation.confidence_stop",
+        ),
+        (
+            [
+                "speculation.method=tree",
+                f"speculation.tree={TREE}",
+                f"speculation.policy={UP_TO_3}",
+            ],
+            "speculation.policy",
+        ),
+        (["workload.lengths=a.csv", "workload.prompt_tokens=0"], "workload.lengths"),
+        (["kv_cache={blocks: 100, prefix_caching: true}"], "kv_cache.prefix_caching"),
+        (["cluster.engines_per_gpu=2"], "cluster.engines_per_gpu"),
         (["kv_cache.blocks=8"], "kv_cache.blocks"),
         (["scheduler.max_num_batched_tokens=2"], "scheduler.max_num_batched_tokens"),
         (["speculation.policy.by_batch=[[1, 4, 2], [6, 9, 1]]"], "speculation.policy.by_batch"),
