@@ -156,13 +156,12 @@ def sweep(  # noqa: PLR0917
     output: Folder = None,
     force: Force = False,
 ) -> None:
-    r"""Vary fields over a grid.
+    """Vary fields over a grid.
 
     Prints a table; -o also writes a Parquet file and a self-contained interactive HTML page.
 
-    \b
-    Example: specplan sweep toy-20ms --vary speculation.gamma=0..8 \
-               --vary draft.step=5ms..50ms:10 -o grid
+    Example: specplan sweep toy-20ms --vary speculation.gamma=0..8 -o grid
+    --vary draft.step=5ms..50ms:10
     """
 
     def answer() -> Answer:
@@ -271,15 +270,13 @@ def calibrate(  # noqa: PLR0917
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    r"""Fit costs to measurements, and say why speculation pays or not.
+    """Fit costs to measurements, and say why speculation pays or not.
 
     Prints the implied round cost, what decides, what would have to change, and a scenario with
     residuals and provenance.
 
-    \b
-    Example: specplan calibrate --baseline '5.264 ms' \
-               --point 'gamma=3 404.25 tok/s tau=2.8981' \
-               --point 'gamma=5 446.64 tok/s tau=3.5164'
+    Example: specplan calibrate --baseline '5.264 ms' --point 'gamma=3 404.25 tok/s tau=2.8981'
+    --point 'gamma=5 446.64 tok/s tau=3.5164'
     """
 
     def answer() -> Answer:
@@ -347,19 +344,36 @@ def acceptance_import(  # noqa: PLR0917
 
 @app.command()
 def law(  # noqa: PLR0917
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help="p and q by position: YAML, JSON or a scenario."),
+    ] = None,
     p: Annotated[
-        list[str], typer.Option("--p", metavar="P,P,…", help="Target law. Repeat for positions.")
-    ],
+        list[str] | None,
+        typer.Option("--p", metavar="P,P,…", help="Target law. Repeat for positions."),
+    ] = None,
     q: Annotated[
-        list[str], typer.Option("--q", metavar="Q,Q,…", help="Draft law. Repeat for positions.")
-    ],
+        list[str] | None,
+        typer.Option("--q", metavar="Q,Q,…", help="Draft law. Repeat for positions."),
+    ] = None,
+    bonus: Annotated[
+        str | None,
+        typer.Option(metavar="P,P,…", help="Target law after the last draft; absent: its p."),
+    ] = None,
     temperature: Annotated[float, typer.Option(help="Applied to both laws; 0 is greedy.")] = 1.0,
     top_k: Annotated[int, typer.Option(help="0 keeps all tokens.")] = 0,
     top_p: Annotated[float, typer.Option(help="1 keeps all tokens.")] = 1.0,
     min_p: Annotated[float, typer.Option(help="0 keeps all tokens.")] = 0.0,
+    lenience: Annotated[
+        float, typer.Option(help="l of min(1, p/(l q)); below 1 changes the output law.")
+    ] = 1.0,
     gamma: Annotated[int | None, typer.Option(help="Repeat a single position so often.")] = None,
     draws: Annotated[int, typer.Option(help="Rounds of a Monte Carlo run; 0: exact only.")] = 0,
     seed: Annotated[int, typer.Option(help="Start of the Monte Carlo run.")] = 1,
+    rule: Annotated[
+        str,
+        typer.Option(help="exact, or a wrong one to see it fail: unchanged_target, skip_rejected."),
+    ] = "exact",
     as_json: AsJson = False,
 ) -> None:
     """Show what accept and reject make of p and q.
@@ -372,10 +386,18 @@ def law(  # noqa: PLR0917
 
     def answer() -> Answer:
         from specplan.results.law_answer import law_answer
-        from specplan.results.law_question import law_question
+        from specplan.results.law_question import law_question, stated_laws
 
-        sampling = (temperature, top_k, top_p, min_p)
-        return law_answer(law_question(p, q, sampling, gamma=gamma, draws=draws, seed=seed))
+        question = law_question(
+            stated_laws(source, p or (), q or (), bonus),
+            (temperature, top_k, top_p, min_p),
+            lenience=lenience,
+            gamma=gamma,
+            draws=draws,
+            seed=seed,
+            rule=rule,
+        )
+        return law_answer(question)
 
     _show(answer, as_json)
 
@@ -383,11 +405,18 @@ def law(  # noqa: PLR0917
 @acceptance.command(
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
-def convert(context: typer.Context, as_json: AsJson = False) -> None:
+def convert(context: typer.Context, sets: Sets = None, as_json: AsJson = False) -> None:
     """Turn any acceptance figure into all others.
 
     Figures are written NAME=VALUE (or --NAME VALUE); a scenario may stand in their place. What can
     be read in several ways is shown in each, with what would settle it.
+
+    Named by what they are: alpha, acceptance_length (with the bonus), accepted_per_round (without:
+    TensorRT-LLM), acceptance_rate (accepted/drafted), efficiency (also the old SGLang rate),
+    share_of_output, conditional, unconditional, histogram. Unknown meaning: length, rate,
+    positions. Counters: accepted, drafted, drafts, emitted, requests, accepted_per_position,
+    drafted_per_position. Sweeps: lengths_by_gamma, rates_by_gamma (1:1.8,2:2.4). Clocks: itl, tpot,
+    speedup, round_cost, tokens_per_s. Beside them: gamma or block_size, engine, fill, dataset.
 
     Example: specplan acceptance convert gamma=4 acceptance_length=3.3
     """
@@ -398,7 +427,9 @@ def convert(context: typer.Context, as_json: AsJson = False) -> None:
         from specplan.scenarios.load import load
 
         texts, scenario = stated_texts(context.args)
-        return convert_scenario_answer(load(scenario)) if scenario else convert_answer(texts)
+        if scenario:
+            return convert_scenario_answer(load(scenario, sets or ()))
+        return convert_answer(texts)
 
     _show(answer, as_json)
 
@@ -406,7 +437,9 @@ def convert(context: typer.Context, as_json: AsJson = False) -> None:
 @acceptance.command()
 def export(
     scenario: ScenarioName,
-    engine: Annotated[str | None, typer.Option(help="vllm, sglang, tensorrt-llm …; all.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="vllm, sglang, tensorrt-llm or llama.cpp; absent: all.")
+    ] = None,
     draft: Annotated[str | None, typer.Option(help="Draft model named in the settings.")] = None,
     sets: Sets = None,
     as_json: AsJson = False,

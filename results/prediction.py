@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from specplan.models.speedup import Prediction
+    from specplan.scenarios.closed_form import OperatingPoint
     from specplan.scenarios.schema import Scenario
 
 SAME = 5e-4  # speedups closer to 1 than this are called "as fast as"
@@ -24,15 +25,22 @@ SAME = 5e-4  # speedups closer to 1 than this are called "as fast as"
 
 def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> Answer:
     """Compute the closed form of `scenario`; `output` gets `prediction.json` and the scenario."""
-    from specplan.scenarios.closed_form import predict
+    from specplan.scenarios.closed_form import operating_point, predict_at
 
     if output is not None:
         store.check_folder(output, force=force)
-    prediction = predict(scenario)
+    point = operating_point(scenario)
+    prediction = predict_at(scenario, point)
     value = {
         "scenario_name": scenario.name,
         **prediction_json(prediction),
         "verdict": verdict(prediction),
+        "batch": point.batch,
+        "context_tokens": point.context_tokens,
+        "prefill_share": point.prefill_share,
+        "load": point.load,
+        "saturated": point.saturated,
+        "left_out": list(point.notes),
         "evidence": evidence(scenario),
     }
     notes = []
@@ -43,7 +51,7 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
             (folder / "scenario.yaml").write_text(to_yaml(scenario), encoding="utf-8")
             store.write_json(folder / store.MARK, value)
         notes.append(f"written to {output}")
-    return Answer(value, _text(scenario, prediction), notes)
+    return Answer(value, _text(scenario, prediction, point), notes)
 
 
 def prediction_json(prediction: Prediction) -> dict[str, Any]:
@@ -101,7 +109,7 @@ def now(scenario: Scenario, p: Prediction) -> tuple[float, float]:
     return float(alpha), float(scenario.draft_step().seconds(1, 1))
 
 
-def _text(scenario: Scenario, p: Prediction) -> Group:
+def _text(scenario: Scenario, p: Prediction, point: OperatingPoint) -> Group:
     title = Text.assemble((scenario.name, "bold"), ": ", (verdict(p), "bold"))
     parts: list[RenderableType] = [title, Text(), facts(_decision(scenario, p))]
     if int(p.gamma):
@@ -110,8 +118,17 @@ def _text(scenario: Scenario, p: Prediction) -> Group:
     if isfinite(float(p.generation_s)):
         parts += [Text(), facts(_finite(p))]
     sources = "; ".join(f"{field} {says}" for field, says in evidence(scenario).items())
-    parts += [Text(), facts([("Costs are", sources)])]
+    parts += [Text(), facts([("Evaluated at", _place(point)), ("Costs are", sources)])]
+    if point.notes:
+        parts.append(facts([("Left out", "; ".join(point.notes))]))
     return Group(*parts)
+
+
+def _place(point: OperatingPoint) -> str:
+    says = f"batch {point.batch:.3g}, context {point.context_tokens:,.0f} tokens"
+    if point.load is not None:
+        says += f", load {percent(point.load)} of what a replica can serve"
+    return says
 
 
 def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
