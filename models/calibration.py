@@ -85,7 +85,7 @@ def fit_round(gamma: ArrayLike, round_s: ArrayLike) -> RoundFit:
     drafts, times = _measured(gamma, round_s)
     different = np.unique(drafts)
     if different.size < 2:
-        says = "no point" if not different.size else f"only γ = {different[0]:g}"
+        says = f"only γ = {different[0]:g}" if different.size else "no round of a known γ"
         raise UndeterminedError(
             f"{says} is measured and two unknowns are wanted, verify and draft step (a point at "
             "another γ, or one of the two costs)"

@@ -13,6 +13,8 @@ from specplan.models.acceptance import alpha_from_tokens_per_round
 
 #: Clocks and printed digits differ by this much; more is a contradiction.
 SLACK = 0.02
+#: Speedups this close to 1 are neither faster nor slower.
+SAME = 1e-3
 #: Share of a round that measured phases may leave open before it is called unexplained.
 PHASE_SLACK = 0.05
 
@@ -49,6 +51,11 @@ class Measured:
             raise ValueError(
                 f"τ is {self.tokens_per_round} (1 or more: it includes the bonus token)"
             )
+
+    @property
+    def pays(self) -> bool:
+        """Return whether a round yields what it costs, to the digits of a measurement."""
+        return self.tokens_per_round * self.step_s >= self.round_s * (1 - SAME)
 
     @property
     def overhead_s(self) -> float | None:
@@ -111,7 +118,7 @@ def diagnose(measured: Measured) -> Diagnosis:
 
 def _cause(m: Measured) -> str:
     """Name the part of R − T that is largest; `acceptance` where the round hardly costs more."""
-    if m.tokens_per_round * m.step_s >= m.round_s:
+    if m.pays:
         return "none"
     if m.round_s <= 1.25 * m.step_s:
         return "acceptance"
@@ -164,9 +171,9 @@ def _phases(m: Measured, spent_s: float, says: str) -> Warned:
 
 def _changes(m: Measured) -> tuple[str, ...]:
     """Say what would have to change, one thing at a time; nothing where speculation pays."""
-    room_s = m.tokens_per_round * m.step_s - m.round_s
-    if room_s >= 0:
+    if m.pays:
         return ()
+    room_s = m.tokens_per_round * m.step_s - m.round_s
     ratio = m.round_s / m.step_s
     if m.drafted is not None and ratio > 1 + m.drafted:
         first = (

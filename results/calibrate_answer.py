@@ -66,6 +66,10 @@ def calibrate_answer(
     blocks = [block for found in findings if (block := round_block(found))]
     blocks += [passes_block(one, fit) for one, fit in fits]
     notes = [f"{name}: no time of a token or a round in it" for name in silent]
+    if not blocks:
+        notes.append(
+            "no scenario: it takes a baseline and a point with gamma, tokens per round and a time"
+        )
     if output is not None:
         _write(output, blocks)
         notes.append(f"written to {output}")

@@ -33,7 +33,7 @@ def round_block(found: Finding) -> str:
     What drafting and verifying cost is taken as measured, else as fitted; where neither is known
     the whole round stands in `target.round` and the draft is free, which holds at this γ only.
     """
-    rows = [row for row in found.rows if row.diagnosis and row.point.gamma and row.point.token_s]
+    rows = [row for row in found.rows if _usable(row)]
     if not rows:
         return ""
     best = min(rows, key=lambda row: row.point.token_s or 0.0)
@@ -42,7 +42,9 @@ def round_block(found: Finding) -> str:
         return ""
     point, fit = best.point, found.fit
     gamma = round(point.gamma or 0)
-    source = f"{len(rows)} measured points: " + "; ".join(row.point.source for row in rows)
+    source = f"{len(rows)} measured point{'s' * (len(rows) > 1)}: " + "; ".join(
+        row.point.source for row in rows
+    )
     overhead_s, extra = 0.0, False
     comment = ""
     if isinstance(fit, RoundFit) and point.draft_s is None and point.verify_s is None:
@@ -72,19 +74,31 @@ def round_block(found: Finding) -> str:
         f"  gamma: {gamma}",
         *([f"  overhead: {format_duration(_rounded(overhead_s))}"] if overhead_s else []),
         *(["  extra_draft_step: true"] if extra else []),
-        f"  acceptance: {_acceptance(best, gamma)}",
+        f"  acceptance:\n{_acceptance(best, gamma)}",
     ]
     trust = fit.trust() if isinstance(fit, RoundFit) else "one configuration; no fit to check"
     return _scenario(found.group.label, comment + "\n".join(lines), found.group.batch, trust)
+
+
+def _usable(row: Row) -> bool:
+    """Return whether a scenario can stand for the row: all known, phases one after the other."""
+    if row.diagnosis is None or not row.point.gamma or not row.point.token_s:
+        return False
+    overlap = (row.diagnosis.measured.overhead_s or 0.0) < -0.05 * row.diagnosis.measured.round_s
+    impossible = {one.code for one in row.diagnosis.warnings} & {
+        "impossible_round",
+        "impossible_tokens",
+    }
+    return not overlap and not impossible
 
 
 def _acceptance(row: Row, gamma: int) -> str:
     point = row.point
     if len(point.unconditional) >= gamma:
         rates = ", ".join(f"{rate:.{DIGITS}g}" for rate in point.unconditional[:gamma])
-        return f"{{unconditional: [{rates}]}}"
+        return fill(f"    unconditional: [{rates}]", WIDTH, subsequent_indent="      ")
     tau = min(point.tokens_per_round or 1.0, gamma + 1.0)
-    return f"{{acceptance_length: {tau:.{DIGITS}g}, at_gamma: {gamma}}}"
+    return f"    acceptance_length: {tau:.{DIGITS}g}\n    at_gamma: {gamma}"
 
 
 def passes_block(times: PassTimes, fit: LinearFit) -> str:
@@ -95,13 +109,15 @@ def passes_block(times: PassTimes, fit: LinearFit) -> str:
         "per_token": fit.per_token_s,
         "per_context_token": fit.per_context_token_s,
     }
-    linear = ", ".join(
-        f"{name}: {format_duration(_rounded(value))}" for name, value in terms.items() if value
+    linear = "\n".join(
+        f"      {name}: {format_duration(_rounded(value))}"
+        for name, value in terms.items()
+        if value
     )
     source = f"{times.source} ({times.kind}): {fit.trust()}"
     widest = max(one.width for one in times.passes)
     body = (
-        f"target:\n  round:\n    linear: {{{linear}}}\n"
+        f"target:\n  round:\n    linear:\n{linear}\n"
         f"    evidence: {'fitted' if times.evidence == 'measured' else times.evidence}\n"
         f"    source: {_folded(source, 6)}\n"
         "speculation:\n  method: none"

@@ -93,6 +93,7 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
         if found.cause not in {"none", "unknown"}:
             says += f"; what decides: {found.cause}"
         lines.append((name(row.point), says))
+        lines += _phases(row)
         lines += [("  would pay with", text) for text in found.changes]
     if value["inferred_gamma"]:
         lines.append(("γ", f"{value['inferred_gamma']} by τ and accepted/drafted"))
@@ -101,6 +102,24 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
         if value["break_even_output_tokens"]:
             says += f", made up for after {value['break_even_output_tokens']:.2g} output tokens"
         lines.append(("First token", says))
+    return lines
+
+
+def _phases(row: Row) -> list[tuple[str, str]]:
+    """Name the phases of a round that the point itself states or leaves open."""
+    point, value = row.point, row.value
+    if point.draft_s is None and point.verify_s is None:
+        return []
+    says = f"draft {milliseconds(value['draft_s'])}, verify {milliseconds(value['verify_s'])}"
+    if value["overhead_s"] is not None:
+        says += f", overhead {milliseconds(value['overhead_s'])}"
+    else:
+        says += f" (with overhead: {'verify' if point.verify_s is None else 'draft'} is the rest)"
+    lines = [("  a round is", says)]
+    extra = value["extra_draft_steps"]
+    if extra is not None and 0.5 < extra < 1.5:
+        says = "one more after a fully accepted round, by the counts: extra_draft_step"
+        lines.append(("  draft steps", says))
     return lines
 
 

@@ -81,11 +81,11 @@ def point_of(evidence: Evidence, *, baseline: bool = False) -> Point | None:
 def _label(evidence: Evidence) -> tuple[str, str]:
     """Return what the run is compared within, and its name there.
 
-    AMUSD's labels are strategies on one machine; llama.cpp collections write platform, backend and
-    then the method.
+    AMUSD's labels are strategies on one machine, of which one drafts on a second GPU meanwhile;
+    llama.cpp collections write platform, backend and then the method.
     """
     if evidence.source.kind == "amusd":
-        return "", evidence.label
+        return ("parallel" if evidence.label == "amusd" else ""), ""
     if evidence.source.kind == "llamacpp-timings":
         label, _, variant = evidence.label.rpartition(" ")
         return label, variant

@@ -172,8 +172,8 @@ def name(point: Point) -> str:
 def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group]:
     """Put points of one label and batch together with their baseline.
 
-    The baseline of a group is its own plain point; else `baseline`; else, where only one group has
-    a plain point and nothing else, that one.
+    The baseline of a group is its own plain point; else `baseline`; else the one plain point that
+    has no label.
 
     Raises ScenarioError: two different baselines in one group.
     """
@@ -189,8 +189,8 @@ def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group
             raise ScenarioError(Fault(f"{len(bases)} baselines: {shown}", right))
         if bases:
             plain[kind] = bases[0]
-    alone = [kind for kind in plain if all(one.is_baseline for one in by_kind[kind])]
-    shared = baseline or (plain[alone[0]] if len(alone) == len(plain) == 1 else None)
+    for_all = [point for (label, _), point in plain.items() if not label]
+    shared = baseline or (for_all[0] if len(for_all) == 1 else None)
     found = [
         Group(
             kind[0],
