@@ -42,7 +42,7 @@ class LawQuestion:
     lenience: float = 1.0
     draws: int = 0
     seed: int = 1
-    rule: Rule = "exact"
+    rule: str = "exact"
     gamma: int | None = None
 
 
@@ -76,6 +76,8 @@ def _positions(question: LawQuestion) -> int:
     if not question.p or len(question.p) != len(question.q):
         wrong = f"{len(question.p)} positions of p and {len(question.q)} of q"
         raise ScenarioError(Fault(wrong, "one q for each p, at least one position"))
+    if question.rule not in RULES:
+        raise ScenarioError(Fault(question.rule, " | ".join(RULES), field="rule"))
     sizes = [len(law) for law in (*question.p, *question.q)]
     odd = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
     if odd is not None and len(question.p) > 1:
@@ -139,8 +141,6 @@ def _finite(values: Floats) -> list[float | None]:
 
 
 def _monte_carlo(question: LawQuestion, laws: Sequence[Law]) -> dict[str, Any]:
-    if question.rule not in RULES:
-        raise ScenarioError(Fault(f"{question.rule}", " | ".join(RULES), field="rule"))
     repeats = question.gamma or len(laws) if len(laws) == 1 else 1
     try:
         p, q = (np.stack([getattr(law, name) for law in laws] * repeats) for name in _BOTH)
@@ -151,7 +151,7 @@ def _monte_carlo(question: LawQuestion, laws: Sequence[Law]) -> dict[str, Any]:
             bonus,
             rounds=question.draws,
             seed=question.seed,
-            rule=question.rule,
+            rule=next(rule for rule in RULES if rule == question.rule),
             lenience=question.lenience,
         )
     except ValueError as error:

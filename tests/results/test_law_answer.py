@@ -75,7 +75,7 @@ def test_lenience_is_reported_as_a_loss() -> None:
     ("rule", "exit_code"), [("exact", 0), ("unchanged_target", 1), ("skip_rejected", 1)]
 )
 def test_monte_carlo_verdict_is_the_exit_code(rule: str, exit_code: int) -> None:
-    question = LawQuestion([P], [Q], draws=200_000, gamma=3, rule=rule)  # type: ignore[arg-type]
+    question = LawQuestion([P], [Q], draws=200_000, gamma=3, rule=rule)
     answer = law_answer(question)
     assert answer.exit_code == exit_code
     run = answer.json["monte_carlo"]
@@ -95,6 +95,7 @@ def test_monte_carlo_verdict_is_the_exit_code(rule: str, exit_code: int) -> None
         (LawQuestion([P], [Q], gamma=0), "gamma: 0"),
         (LawQuestion([P, P], [Q, Q], gamma=3), "gamma: 3 while 2 positions"),
         (LawQuestion([P], [Q], draws=-1), "draws is -1"),
+        (LawQuestion([P], [Q], rule="naive"), "rule: naive"),
         (LawQuestion([P], [Q], bonus=[1.0], draws=10), "bonus has 1 tokens"),
         (LawQuestion([P, [1.0]], [Q, [1.0]], draws=10), "position 2 has 1 tokens"),
     ],
