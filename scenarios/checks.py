@@ -32,7 +32,7 @@ def contradictions(scenario: Scenario) -> list[Contradiction]:
 
 def _costs(scenario: Scenario) -> Iterator[Contradiction]:
     for name, block in (("round", scenario.target.round), ("step", scenario.target.step)):
-        if block is not None and block.constant == 0 and not block.launch_floor + block.overhead:
+        if block is not None and _free(block):
             yield ("target", name), "a pass of the target that costs nothing", "above 0 ms"
 
 
@@ -84,7 +84,9 @@ def _placement(scenario: Scenario) -> Iterator[Contradiction]:
 
 
 def _free(block: CostBlock) -> bool:
-    return block.constant == 0 and not block.launch_floor and not block.overhead
+    """Whether a pass costs nothing, however much it does."""
+    terms = [block.constant] if block.linear is None else block.linear.model_dump().values()
+    return not any((*terms, block.table, block.roofline, block.launch_floor, block.overhead))
 
 
 def _policy(scenario: Scenario) -> Iterator[Contradiction]:

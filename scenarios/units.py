@@ -21,6 +21,9 @@ _BYTES = {"B": 1} | {
     for power, prefix in enumerate(("K", "M", "G", "T"), start=1)
 }
 _BYTES["kB"] = 1000
+_DURATIONS_S = (1e-18, 1e10)  # an attosecond for a cached token … three centuries
+_RATES_PER_S = (1e-10, 1e10)
+_SIZES_BYTES = (1e-3, 1e18)
 _QUANTITY = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(.*)", re.DOTALL)
 
 
@@ -47,7 +50,7 @@ def parse_duration(value: object) -> float:
         raise UnitError(f"{value} has no unit", f"write `{value} ms`, `{value} us` or `{value} s`")
     if unit not in _SECONDS:
         raise UnitError(f"`{value}`: unknown unit of time `{unit}`", "ns, us, ms, s, min or h")
-    return _finite_at_least_zero(_scaled(number, _SECONDS[unit]), value, "a duration")
+    return _within(_scaled(number, _SECONDS[unit]), *_DURATIONS_S, value, "seconds")
 
 
 def parse_rate(value: object) -> float:
@@ -66,7 +69,7 @@ def parse_rate(value: object) -> float:
         raise UnitError(f"{value} has no unit", f"write `{value}/s`, `{value}/min` or `{value}/h`")
     if per not in ("s", "min", "h"):
         raise UnitError(f"`{value}`: unknown unit of rate `{unit}`", "/s, /min or /h")
-    rate = _finite_at_least_zero(number / _SECONDS[per], value, "a rate")
+    rate = _within(number / _SECONDS[per], *_RATES_PER_S, value, "per second")
     if rate == 0:
         raise UnitError(f"`{value}`: a rate of zero sends nothing", "a rate above zero: `8/s`")
     return rate
@@ -85,7 +88,7 @@ def parse_bytes(value: object) -> float:
         raise UnitError(f"{value} has no unit", f"write `{value} GiB` or `{value} GB`")
     if unit not in _BYTES:
         raise UnitError(f"`{value}`: unknown unit of size `{unit}`", "B, KiB … TiB or KB … TB")
-    return _finite_at_least_zero(number * _BYTES[unit], value, "a size")
+    return _within(number * _BYTES[unit], *_SIZES_BYTES, value, "bytes")
 
 
 def parse_fraction(value: object) -> float:
@@ -124,10 +127,9 @@ def format_duration(seconds: float) -> str:
     if seconds == 0:
         return "0 ms"
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
-        if scale <= seconds < 1e200:
-            text = f"{seconds / scale:.15g} {unit}"
-            if parse_duration(text) == seconds:
-                return text
+        text = f"{seconds / scale:.15g} {unit}"
+        if seconds >= scale and parse_duration(text) == seconds:
+            return text
     return f"{seconds!r} s"
 
 
@@ -148,7 +150,7 @@ def format_bytes(size: float) -> str:
     """
     for unit in ("TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "KB"):
         text = f"{size / _BYTES[unit]:.15g} {unit}"
-        if size % _BYTES[unit] == 0 and 0 < size < 1e200 and parse_bytes(text) == size:
+        if size and size % _BYTES[unit] == 0 and parse_bytes(text) == size:
             return text
     return f"{_plain(size)} B"
 
@@ -171,11 +173,12 @@ def _scaled(number: float, scale: float) -> float:
     return float(f"{mantissa}e{int(exponent or 0) + round(math.log10(scale))}")
 
 
-def _finite_at_least_zero(number: float, value: object, what: str) -> float:
-    if not math.isfinite(number):
-        raise UnitError(f"`{value}` is too large", f"{what} that fits in a number")
+def _within(number: float, least: float, most: float, value: object, what: str) -> float:
+    """Refuse what is negative, and what only a slip of the hand can mean."""
     if number < 0:
-        raise UnitError(f"`{value}` is negative", f"{what} of zero or more")
+        raise UnitError(f"`{value}` is negative", f"zero or more {what}")
+    if number and not least <= number <= most:
+        raise UnitError(f"`{value}` is out of reach", f"from {least:g} to {most:g} {what}")
     return number
 
 

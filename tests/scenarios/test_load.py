@@ -41,7 +41,7 @@ def test_the_toy_is_sound() -> None:
 def test_every_fault_is_named_at_its_place() -> None:
     text = TOY.replace("step: 20", "step: -20").replace("gamma", "gama").replace("0.5", "80")
     assert faults(text) == [
-        "toy.yaml:5:9: draft.step: `-20 ms` is negative (a duration of zero or more)",
+        "toy.yaml:5:9: draft.step: `-20 ms` is negative (zero or more seconds)",
         "toy.yaml:8:3: speculation.gama: unknown key (did you mean `gamma`?)",
         "toy.yaml:9:23: speculation.acceptance.alpha: 80 is outside [0, 1] "
         "(80 % is 0.8: write `0.8` or `80 %`)",
