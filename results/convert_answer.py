@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -9,11 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from specplan.models.evidence import Evidence
+from specplan.models.mixing import mixed_speedup
 from specplan.models.quantities import quantities
 from specplan.models.readings import Reading, interpret
 from specplan.models.statements import LENGTHS, LISTS, SHARES, Figure
 from specplan.results.answer import Answer
-from specplan.scenarios.acceptance_figures import Stated, read_stated
+from specplan.scenarios.acceptance_figures import MIXTURE, Stated, read_mixture, read_stated
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.synthetic import wanted
 
@@ -49,6 +51,8 @@ def convert_answer(texts: Mapping[str, str]) -> Answer:
     >>> convert_answer({"conditional": ".85,.78,.72,.65"}).json["acceptance_length"]
     3.300644
     """
+    if MIXTURE[0] in texts or MIXTURE[1] in texts:
+        return _mixture_answer(texts)
     stated = read_stated(texts)
     _refuse_speedup_alone(stated)
     return _answer(stated)
@@ -64,6 +68,22 @@ def convert_scenario_answer(scenario: Scenario) -> Answer:
     what = wanted(scenario)
     listed = tuple(Figure(float(rate)) for rate in what.unconditional)
     return _answer(Stated(Evidence(gamma=what.gamma, lists={"scenario": listed})))
+
+
+def _mixture_answer(texts: Mapping[str, str]) -> Answer:
+    """Speedups of several kinds of text into the one to plan with."""
+    speedups, shares = read_mixture(texts)
+    try:
+        mixed = mixed_speedup(speedups, shares)
+    except ValueError as error:
+        raise ScenarioError(Fault(str(error), field="speedups")) from error
+    by = "equal" if shares is None else "the stated"
+    text = Text(
+        f"speedup {mixed.token_weighted:.4g} for {by} shares of tokens (times add)\n"
+        f"worst kind {mixed.worst:.4g}; geometric mean {mixed.geometric_mean:.4g} and arithmetic"
+        f" mean {mixed.arithmetic_mean:.4g} ignore how many tokens each kind has"
+    )
+    return Answer({"speedups": speedups, "token_shares": shares, **asdict(mixed)}, text)
 
 
 def _answer(stated: Stated) -> Answer:

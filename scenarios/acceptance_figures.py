@@ -31,10 +31,12 @@ COUNT_NAMES = ("accepted", "drafted", "drafts", "emitted", "requests")
 COUNT_LISTS = ("histogram", "accepted_per_position", "drafted_per_position")
 SWEEPS = ("lengths_by_gamma", "rates_by_gamma")
 TIMES = ("itl", "tpot", "speedup", "round_cost", "tokens_per_s")
+MIXTURE = ("speedups", "token_shares")
 PLAIN = ("gamma", "block_size", "engine", "fill", "dataset")
 
 NAMES: tuple[str, ...] = (
     *PLAIN, *LENGTH_NAMES, *SHARE_NAMES, *LIST_NAMES, *COUNT_NAMES, *COUNT_LISTS, *SWEEPS, *TIMES,
+    *MIXTURE,
 )  # fmt: skip
 """Every name that can be stated, in the order in which help shows them."""
 
@@ -125,6 +127,25 @@ def read_stated(texts: Mapping[str, str]) -> Stated:
     except ValueError as error:
         raise ScenarioError(Fault(str(error), field="counts")) from error
     return Stated(evidence, tuple(warnings), **times, dataset=texts.get("dataset"))
+
+
+def read_mixture(texts: Mapping[str, str]) -> tuple[list[float], list[float] | None]:
+    """Read the speedups of several kinds of text and their shares of the tokens.
+
+    Raises ScenarioError when other figures stand beside them.
+
+    >>> read_mixture({"speedups": "9.84,1.003", "token_shares": "10%,90%"})
+    ([9.84, 1.003], [0.1, 0.9])
+    """
+    others = sorted(texts.keys() - set(MIXTURE))
+    if others or "speedups" not in texts:
+        wrong = "speedups of kinds of text stand alone with token_shares"
+        raise ScenarioError(Fault(wrong, "speedups=2.1,1.1 token_shares=.4,.6", field="speedups"))
+    parts = [part for part in re.split(r"[,\s]+", texts["speedups"].strip()) if part]
+    speedups = [_positive(part, "speedups") for part in parts]
+    if "token_shares" not in texts:
+        return speedups, None
+    return speedups, [f.value for f in read_shares(texts["token_shares"], "token_shares")[0]]
 
 
 def _hint(name: str) -> str:

@@ -157,6 +157,36 @@ def test_c67_gamma_from_one_summary() -> None:
     assert answer["acceptance_length"] == pytest.approx(3.458, rel=0.02)
 
 
+def test_c74_mixture_is_harmonic_in_time() -> None:
+    """876.5 tok/s verbatim (9.84×), 89.4 on prose (1.003×); 10 % of the tokens are verbatim."""
+    answer = convert(speedups="9.84,1.003", token_shares="10%,90%")
+    assert answer["token_weighted"] == pytest.approx(1.102, rel=0.01)
+    assert answer["arithmetic_mean"] > 5
+
+
+def test_c75_five_domains() -> None:
+    answer = convert(speedups="2.19,2.10,2.12,1.79,1.12")
+    assert answer["geometric_mean"] == pytest.approx(1.81, rel=0.01)
+    assert answer["worst"] == 1.12
+    assert answer["token_weighted"] < answer["geometric_mean"]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"speedups": "2,1", "gamma": "4"},
+        {"token_shares": "1"},
+        {"speedups": "2,1", "token_shares": "0.5,0.6"},
+        {"speedups": "2,1", "token_shares": "1"},
+        {"speedups": "2,0"},
+        {"speedups": ""},
+    ],
+)
+def test_mixtures_that_do_not_add_up(texts: dict[str, str]) -> None:
+    with pytest.raises(ScenarioError):
+        convert(**texts)
+
+
 def test_c76_random_text_is_warned_about() -> None:
     answer = convert(gamma="4", acceptance_length="3.3", dataset="random")
     assert "synthetic_acceptance" in codes(answer)

@@ -119,7 +119,7 @@ NUMBERS = st.one_of(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(st.dictionaries(st.sampled_from(NAMES), NUMBERS, max_size=5))
 def test_nothing_typed_ends_in_a_traceback(texts: dict[str, str]) -> None:
     rows, refusal = converted(texts)
@@ -136,4 +136,5 @@ def converted(texts: dict[str, str]) -> tuple[list[dict[str, Any]], str]:
         answer = convert_answer(texts).json
     except ScenarioError as error:
         return [], str(error)
-    return answer.get("readings", [answer]), ""
+    rows = answer.get("readings", [answer])
+    return [row for row in rows if "acceptance_length" in row], ""
