@@ -423,14 +423,9 @@ def convert(context: typer.Context, sets: Sets = None, as_json: AsJson = False) 
     """
 
     def answer() -> Answer:
-        from specplan.results.convert_answer import convert_answer, convert_scenario_answer
-        from specplan.scenarios.acceptance_figures import stated_texts
-        from specplan.scenarios.load import load
+        from specplan.results.convert_answer import convert_words_answer
 
-        texts, scenario = stated_texts(context.args)
-        if scenario:
-            return convert_scenario_answer(load(scenario, sets or ()))
-        return convert_answer(texts)
+        return convert_words_answer(context.args, sets or ())
 
     _show(answer, as_json)
 

@@ -98,6 +98,12 @@ def test_convert_a_scenario_with_a_setting(specplan_cli: Callable[..., Any]) -> 
     assert answer["acceptance_length"] == pytest.approx(1.875)
 
 
+def test_convert_refuses_a_setting_without_a_scenario(specplan_cli: Callable[..., Any]) -> None:
+    done = specplan_cli("acceptance", "convert", "alpha=.5", "--set", "speculation.gamma=3")
+    assert done.code == 2
+    assert "none is named" in done.err
+
+
 def test_export_every_engine(specplan_cli: Callable[..., Any]) -> None:
     made = specplan_cli("acceptance", "export", "toy-20ms", "--json").json["exports"]
     assert {row["engine"] for row in made} == {"vllm", "sglang", "tensorrt-llm", "llama.cpp"}

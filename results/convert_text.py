@@ -1,0 +1,82 @@
+"""What `specplan acceptance convert` prints: a column of quantities for each reading that fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from specplan.models.statements import LENGTHS, LISTS, SHARES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+_SHOWN = (
+    ("τ (with bonus)", "acceptance_length"),
+    ("S (no bonus; TensorRT-LLM)", "accepted_per_round"),
+    ("accepted/drafted", "acceptance_rate"),
+    ("iid alpha of the same τ", "alpha"),
+    ("conditional a_i", "conditional"),
+    ("unconditional A_i", "unconditional"),
+    ("variance of tokens per round", "tokens_per_round_variance"),
+    ("τ/(γ+1) (old SGLang rate)", "efficiency"),
+    ("share of output drafted", "share_of_output"),
+    ("drafted per round", "drafted_per_round"),
+    ("share of rounds that draft", "draft_probability"),
+    ("tokens per round, all rounds", "tokens_per_round"),
+    ("implied round cost R/T", "implied_round_cost_ratio"),
+    ("speedup", "speedup"),
+    ("round time (s)", "round_s"),
+)
+
+_SAME_AS = {"drafted_per_round": "gamma", "tokens_per_round": "acceptance_length"}
+
+
+def convert_text(rows: list[dict[str, Any]]) -> RenderableType:
+    """Render the readings of `convert_answer`, one column each."""
+    table = Table(title=_title(rows), title_justify="left")
+    table.add_column("quantity", no_wrap=True)
+    for row in rows:
+        table.add_column(_heading(row["reading"]), justify="right")
+    for label, key in _SHOWN:
+        if any(_says_more(row, key) for row in rows):
+            table.add_row(label, *(_cell(row.get(key)) for row in rows))
+    meanings = {**LENGTHS, **SHARES, **LISTS}
+    read = {chosen for row in rows for chosen in row["reading"].values()}
+    lines = [f"{name}: {meanings[name]}" for name in meanings if name in read]
+    if any(row["positions_from"] == "iid" for row in rows):
+        lines.append("per-position rates assume one iid alpha; measured ones rarely are")
+    return Group(table, Text("\n".join(lines)))
+
+
+def _says_more(row: Mapping[str, Any], key: str) -> bool:
+    """Whether a row of the table would repeat another, or say that nothing special happens."""
+    value = row.get(key)
+    usual = key == "draft_probability" and value == 1
+    return value is not None and not usual and value != row.get(_SAME_AS.get(key, ""))
+
+
+def _title(rows: list[dict[str, Any]]) -> str:
+    gammas = {row["gamma"] for row in rows}
+    at = f" at γ = {gammas.pop()}" if len(gammas) == 1 and None not in gammas else ""
+    return f"acceptance{at}" + ("" if len(rows) == 1 else f": {len(rows)} readings fit")
+
+
+def _heading(reading: Mapping[str, str]) -> str:
+    return "\n".join(
+        name if name in {chosen, "counts"} else f"{name} =\n{chosen}"
+        for name, chosen in reading.items()
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, list):
+        shown = ["–" if item is None else f"{item:.3f}" for item in value[:8]]
+        return " ".join(shown) + (" …" if len(value) > 8 else "")
+    return f"{value:.4g}"
