@@ -169,7 +169,10 @@ def _disagreement(spans: list[tuple[Statement, float, float, float]], gamma: int
         f"{one} means {first:.4g} tokens per round{at} and {two} means {second:.4g}: they differ"
         f" by {abs(second / first - 1):.0%} and cannot both hold"
     )
-    raise ContradictionError(message + _chain_limit(one, two, first, second, gamma), worst)
+    hint = _chain_limit(one, two, first, second, gamma)
+    if abs(abs(first - second) - 1) < 0.02:
+        hint += "; they differ by one token: one of them counts the bonus and the other does not"
+    raise ContradictionError(message + hint, worst)
 
 
 def _chain_limit(

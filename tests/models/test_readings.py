@@ -99,6 +99,12 @@ def test_print_rounding_is_no_contradiction() -> None:
     assert reading.disagreement == 0
 
 
+def test_a_difference_of_one_token_is_the_bonus() -> None:
+    counts = Counts(accepted=1500, drafts=1000)
+    with pytest.raises(ContradictionError, match="one of them counts the bonus"):
+        interpret(Evidence(gamma=3, counts=counts, figures={"acceptance_length": Figure(1.5)}))
+
+
 def test_nothing_stated_is_refused() -> None:
     with pytest.raises(ValueError, match="no acceptance figure is stated"):
         interpret(Evidence(gamma=4))
