@@ -13,7 +13,7 @@ CHUNK_BYTES = 1 << 22
 LONGEST_LINE_BYTES = 1 << 16
 ANSI = re.compile(rb"(?:\x1b|\\u001b|\\x1b|\\033)\[[0-9;?]*[ -/]*[@-~]")
 
-_UNCLEAN = (b"\x1b", b"\0", b"\r", b"**", b"1b[", b"033[")
+_UNCLEAN = (b"\x1b", b"\0", b"\r", b"**", b"1b[", b"033[")  # what `clean` takes out
 
 
 def find_lines(path: Path, markers: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
@@ -40,24 +40,53 @@ def _in_block(
     block: bytes, markers: Sequence[bytes], number: int
 ) -> Iterator[tuple[int, int, bytes]]:
     """Yield the marked lines of whole lines `block`, whose first line has this number."""
-    hits: list[tuple[int, int]] = []
-    for index, marker in enumerate(markers):
-        at = block.find(marker)
-        while at >= 0:
-            hits.append((at, index))
-            at = block.find(marker, at + len(marker))
-    plain = len(hits) > 1000 and not any(mark in block for mark in _UNCLEAN)
-    hits.sort()  # already in order, and then cheap, where one marker made them all
+    present = [(index, marker) for index, marker in enumerate(markers) if marker in block]
+    if not present:
+        return
+    dirty = any(mark in block for mark in _UNCLEAN)
+    hits = sum(block.count(marker) for _, marker in present)
+    if 8 * hits > block.count(b"\n"):
+        for at, line in enumerate(block.split(b"\n"), start=number):
+            for index, text in _in_line(line, present):
+                yield at, index, clean(text) if dirty else text
+        return
     counted = 0
-    for at, index in hits:
+    for at in _hit_lines(block, present):
         number += block.count(b"\n", counted, at)
         counted = at
         end = block.find(b"\n", at)
-        if end < 0:
-            end = len(block)
-        if end - at > LONGEST_LINE_BYTES:
-            end = at + LONGEST_LINE_BYTES
-        yield number, index, block[at:end] if plain else clean(block[at:end])
+        for index, text in _in_line(block[at : end if end >= 0 else len(block)], present):
+            yield number, index, clean(text) if dirty else text
+
+
+def _hit_lines(block: bytes, present: Sequence[tuple[int, bytes]]) -> list[int]:
+    """Return where the first marker of each marked line begins, in the order of the block."""
+    hits = []
+    for _, marker in present:
+        at = block.find(marker)
+        while at >= 0:
+            hits.append(at)
+            at = block.find(marker, at + len(marker))
+    first_of_line, end = [], -1
+    for at in sorted(hits):
+        if at > end:
+            first_of_line.append(at)
+            end = block.find(b"\n", at)
+            end = len(block) if end < 0 else end
+    return first_of_line
+
+
+def _in_line(line: bytes, present: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Return (index of the marker, text from it on) for every marker of a line, in order."""
+    found = []
+    for index, marker in present:
+        at = line.find(marker)
+        while at >= 0:
+            found.append((at, index))
+            at = line.find(marker, at + len(marker))
+    if len(found) > 1:
+        found.sort()
+    return [(index, line[at : at + LONGEST_LINE_BYTES]) for at, index in found]
 
 
 def clean(text: bytes) -> bytes:

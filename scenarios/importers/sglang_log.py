@@ -6,6 +6,7 @@ correct drafts / (number of draft tokens − 1). Which one holds is read off the
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 KIND = "sglang-log"
 MARKERS = (b"Decode batch",)
 
+_NUMBER = rb"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
+_PAIR = re.compile(rb"accept len: *" + _NUMBER + rb", accept rate: *" + _NUMBER)
 _WIDTHS = range(2, 130)
 Reading = tuple[str, int]
 """(formula, number of draft tokens): `old` len / n, `new` (len − 1) / (n − 1)."""
@@ -61,17 +64,23 @@ class LogReader:
 
     def take(self, line: int, text: bytes) -> None:
         """Take one `Decode batch` line."""
-        length_text, rate_text = _after(text, b"accept len:"), _after(text, b"accept rate:")
-        if not length_text or not rate_text:
+        at = text.find(b"accept len:")
+        if at < 0:
             self._plain += 1
             return
+        pair = _PAIR.match(text, at)
+        if pair is None:
+            self._broken += 1
+            return
+        length_text, rate_text = pair.groups()
+        length, rate = float(length_text), float(rate_text)
         try:
-            running, length = int(_after(text, b"#running-req:")), float(length_text)
-            rate, speed = float(rate_text), float(_after(text, b"(token/s):") or 0)
+            running = int(_after(text, b"#running-req:"))
+            speed = float(_after(text, b"(token/s):") or 0)
         except ValueError:
             self._broken += 1
             return
-        if not (0 <= running < 1e9 and length < 1e9 and 0 <= rate < 1e9 and 0 <= speed < 1e12):
+        if not (0 <= running < 1e9 and 0 <= speed < 1e12):
             self._broken += 1  # NaN fails every comparison
             return
         self._first, self._last = self._first or line, line

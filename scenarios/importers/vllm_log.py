@@ -10,21 +10,38 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from specplan.scenarios.importers.evidence import Evidence, Source, checked
-from specplan.scenarios.importers.vllm_window import COUNTS, parse_window
+import numpy as np
+
+from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
+from specplan.scenarios.importers.vllm_window import (
+    COUNTS,
+    NUMBER,
+    Row,
+    Windows,
+    parse_row,
+    windows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
 KIND = "vllm-log"
 MARKERS = (b"SpecDecoding metrics:", b"Speculative metrics:", b"speculative_config")
 
-_NUMBER = rb"(?:nan|inf|[0-9]{1,15}(?:\.[0-9]{1,9})?)"
+_ROWS_AT_ONCE = 8192
+
 _V0 = re.compile(
-    rb"Draft acceptance rate: *(" + _NUMBER + rb"), *System efficiency: *(" + _NUMBER + rb"), *"
+    rb"Draft acceptance rate: *(" + NUMBER + rb"), *System efficiency: *(" + NUMBER + rb"), *"
     rb"Number of speculative tokens: *([0-9]{1,15}), *Number of accepted tokens: *([0-9]{1,15}), *"
     rb"Number of draft tokens(?: tokens)?: *([0-9]{1,15}), *"
     rb"Number of emitted tokens(?: tokens)?: *([0-9]{1,15})"
+)
+_FIRST_V1 = re.compile(
+    rb"Number of accepted tokens: *([0-9]{1,15}), *Number of draft tokens: *([0-9]{1,15})"
 )
 _CONFIGURED = re.compile(rb"num_spec(?:ulative)?_tokens['\"]?[=:] *([0-9]{1,15})")
 _METHOD = re.compile(rb"\bmethod['\"]?[=:] *['\"]([A-Za-z0-9_]+)")
@@ -44,9 +61,10 @@ class _Sum:
     last_line: int = 0
     windows: int = 0
     drafts: float = 0.0
-    drafted: int = 0
-    accepted: int = 0
-    by_position: list[float] = field(default_factory=list)
+    drafted: float = 0.0
+    accepted: float = 0.0
+    duration_s: float = 0.0
+    by_position: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 class LogReader:
@@ -55,8 +73,9 @@ class LogReader:
     def __init__(self, file: str) -> None:
         self.file = file
         self._sums: dict[int, _Sum] = {}
-        self._dropped: dict[str, list[int]] = {}
-        self._rates_only: list[tuple[int, int, int]] = []
+        self._rows: list[tuple[int, Row]] = []
+        self._dropped: dict[str, tuple[int, int]] = {}
+        self._without_rounds: tuple[int, int, int, int] | None = None
         self._v0: tuple[int, tuple[float, ...]] | None = None
         self._configured: int | None = None
         self._method = ""
@@ -64,73 +83,94 @@ class LogReader:
     def take(self, line: int, marker: int, text: bytes) -> None:
         """Take one line that holds `MARKERS[marker]`.
 
-        Raises ScenarioError: where the line contradicts itself.
+        Raises ScenarioError: where a line contradicts itself.
         """
-        if marker == 2:
+        if marker == 0:
+            row = parse_row(text)
+            if isinstance(row, str):
+                self._drop(line, row, text)
+                return
+            self._rows.append((line, row))
+            if len(self._rows) == _ROWS_AT_ONCE:
+                self._add_rows()
+        elif marker == 2:
             if found := _CONFIGURED.search(text):
                 self._configured = int(found[1])
             if found := _METHOD.search(text):
                 self._method = found[1].decode()
-        elif marker == 1 and (old := _V0.search(text)):
+        elif old := _V0.search(text):
             self._v0 = (line, tuple(float(part) for part in old.groups()))
+        elif old := _FIRST_V1.search(text):
+            self._count_without_rounds(line, int(old[1]), int(old[2]))
         else:
-            self._take_window(line, text)
+            self._drop(line, "the line is cut short", text)
 
-    def _take_window(self, line: int, text: bytes) -> None:
-        window = parse_window(text)
-        if isinstance(window, str):
-            counts = COUNTS.search(text)
-            if window.startswith("no mean") and counts:
-                self._rates_only.append((line, int(counts[1]), int(counts[2])))
-            else:
-                self._dropped.setdefault(window, []).append(line)
-            return
-        gamma, drafts = len(window.unconditional), window.drafts
-        if not window.plain:
-            checked(
-                Evidence(
-                    Source(self.file, KIND, line=line),
-                    gamma=gamma,
-                    drafting_rounds=drafts,
-                    drafted_tokens=window.drafted_tokens,
-                    accepted_tokens=window.accepted_tokens,
-                    unconditional=window.unconditional,
-                    acceptance_length=window.acceptance_length,
-                    rounding=0.0005,
-                )
+    def _drop(self, line: int, why: str, text: bytes) -> None:
+        counts = COUNTS.search(text)
+        if why.startswith("no mean") and counts:
+            self._count_without_rounds(line, int(counts[1]), int(counts[2]))
+        else:
+            many, first = self._dropped.get(why, (0, line))
+            self._dropped[why] = (many + 1, first)
+
+    def _count_without_rounds(self, line: int, accepted: int, drafted: int) -> None:
+        first, many, all_accepted, all_drafted = self._without_rounds or (line, 0, 0, 0)
+        self._without_rounds = (first, many + 1, all_accepted + accepted, all_drafted + drafted)
+
+    def _add_rows(self) -> None:
+        """Add the rows taken so far to the sums."""
+        for gamma, rows in windows(self._rows).items():
+            drafts = rows.drafts
+            for index in np.flatnonzero(~rows.plain):
+                self._check(rows, int(index), float(drafts[index]))
+            total = self._sums.setdefault(
+                gamma, _Sum(int(rows.line[0]), by_position=np.zeros(gamma))
             )
-        total = self._sums.get(gamma)
-        if total is None:
-            total = self._sums[gamma] = _Sum(line, by_position=[0.0] * gamma)
-        total.last_line = line
-        total.windows += 1
-        total.drafts += drafts
-        total.drafted += window.drafted_tokens
-        total.accepted += window.accepted_tokens
-        for position, rate in enumerate(window.unconditional):
-            total.by_position[position] += rate * drafts
+            total.last_line = int(rows.line[-1])
+            total.windows += len(drafts)
+            total.drafts += float(drafts.sum())
+            total.drafted += float(rows.drafted_tokens.sum())
+            total.accepted += float(rows.accepted_tokens.sum())
+            total.duration_s += float(rows.interval_s.sum())
+            total.by_position += drafts @ rows.unconditional
+        self._rows.clear()
+
+    def _check(self, rows: Windows, index: int, drafts: float) -> None:
+        checked(
+            Evidence(
+                Source(self.file, KIND, line=int(rows.line[index])),
+                gamma=rows.unconditional.shape[-1],
+                drafting_rounds=drafts,
+                drafted_tokens=float(rows.drafted_tokens[index]),
+                accepted_tokens=float(rows.accepted_tokens[index]),
+                unconditional=tuple(rows.unconditional[index].tolist()),
+                acceptance_length=float(rows.acceptance_length[index]),
+                rounding=0.0005,
+            )
+        )
 
     def evidence(self) -> list[Evidence]:
         """Return one piece of evidence for each draft length that was seen."""
+        self._add_rows()
         dropped = tuple(
-            f"{len(lines)} line{'s' * (len(lines) > 1)} (first: {lines[0]}): {why}"
-            for why, lines in self._dropped.items()
+            f"{many} line{'s' * (many > 1)} (first: {first}): {why}"
+            for why, (many, first) in self._dropped.items()
         )
         found = [self._pooled(gamma, total, dropped) for gamma, total in self._sums.items()]
-        if not found and self._rates_only:
-            found.append(self._first_v1(dropped))
+        if not found and self._without_rounds:
+            found.append(self._first_v1(dropped, *self._without_rounds))
         if not found and self._v0:
             found.append(_v0_evidence(self.file, *self._v0))
         if not found and self._dropped:
-            why, lines = next(iter(self._dropped.items()))
-            source = Source(self.file, KIND, line=lines[0])
+            why, (_, first) = next(iter(self._dropped.items()))
+            source = Source(self.file, KIND, line=first)
             raise source.fault(
                 f"no window with a draft: {why}", "at least one complete SpecDecoding metrics line"
             )
         return found
 
     def _pooled(self, gamma: int, total: _Sum, dropped: tuple[str, ...]) -> Evidence:
-        rates = tuple(weight / total.drafts for weight in total.by_position)
+        rates = tuple((total.by_position / total.drafts).tolist())
         return Evidence(
             Source(
                 self.file,
@@ -148,18 +188,16 @@ class LogReader:
             unconditional=rates,
             acceptance_length=1 + total.accepted / total.drafts,
             rounding=0.0005,
+            latency=Latency(duration_s=total.duration_s if total.duration_s > 0 else None),
             dropped=dropped,
             warnings=() if _ALWAYS.search(self._method) else _UNSEEN,
         )
 
-    def _first_v1(self, dropped: tuple[str, ...]) -> Evidence:
+    def _first_v1(
+        self, dropped: tuple[str, ...], first: int, many: int, accepted: int, drafted: int
+    ) -> Evidence:
         """Return what the form before April 2025 holds: accepted and drafted, no rounds."""
-        line = self._rates_only[0][0]
-        accepted = sum(row[1] for row in self._rates_only)
-        drafted = sum(row[2] for row in self._rates_only)
-        source = Source(
-            self.file, KIND, f"{len(self._rates_only)} windows", line, "vLLM V1 before PR 16665"
-        )
+        source = Source(self.file, KIND, f"{many} windows", first, "vLLM V1 before PR 16665")
         gamma = self._configured
         if not gamma or drafted % gamma:
             raise source.fault(

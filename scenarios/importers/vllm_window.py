@@ -1,112 +1,146 @@
-"""One `SpecDecoding metrics` line of vLLM V1: its counts, and the rounds that made them."""
+"""`SpecDecoding metrics` lines of vLLM V1: the counts of each, and the rounds that made them.
+
+Many lines at once, as arrays, since a log can hold a million of them; positions on the last axis.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-_NUMBER = rb"(?:nan|inf|[0-9]{1,15}(?:\.[0-9]{1,9})?)"
-_LENGTH = re.compile(rb"Mean acceptance length: *(" + _NUMBER + rb")(?=[,\s]|$)")
-_RATES = re.compile(rb"Per-position acceptance rate: *((?:" + _NUMBER + rb"(?:, *)?)*)")
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+NUMBER = rb"(?:nan|inf|[0-9]{1,15}(?:\.[0-9]{1,9})?)"
 COUNTS = re.compile(rb"Accepted: *([0-9]{1,15}) tokens?, *Drafted: *([0-9]{1,15}) tokens?")
-_THROUGHPUT = re.compile(rb"Accepted throughput: *(" + _NUMBER + rb") tokens/s")
-_PERCENT = re.compile(rb"(?:Avg )?Draft acceptance rate: *(" + _NUMBER + rb") *%")
+_LENGTH = re.compile(rb"Mean acceptance length: *(" + NUMBER + rb")(?=[,\s]|$)")
+_RATES = re.compile(rb"Per-position acceptance rate: *((?:" + NUMBER + rb"(?:, *)?)*)")
+_THROUGHPUT = re.compile(rb"Accepted throughput: *([0-9]{1,15}(?:\.[0-9]{1,9})?) tokens/s")
+_PERCENT = re.compile(rb"(?:Avg )?Draft acceptance rate: *(" + NUMBER + rb") *%")
 _WHOLE = re.compile(
-    rb"SpecDecoding metrics: Mean acceptance length: ([0-9.]+), "
+    rb"SpecDecoding metrics: Mean acceptance length: ([0-9]{1,9}\.[0-9]{1,9}), "
     rb"(?:[A-Z][A-Za-z ]*: [0-9]+, )?"
-    rb"(?:Accepted throughput: ([0-9.]+) tokens/s, Drafted throughput: [0-9.]+ tokens/s, )?"
-    rb"Accepted: ([1-9][0-9]{0,14}) tokens, Drafted: ([0-9]{1,15}) tokens, "
-    rb"Per-position acceptance rate: ([0-9., ]+), Avg Draft acceptance rate: [0-9.]+%"
+    rb"(?:Accepted throughput: ([0-9]{1,15}\.[0-9]+) tokens/s, "
+    rb"Drafted throughput: [0-9.]+ tokens/s, )?"
+    rb"Accepted: ([0-9]{1,15}) tokens, Drafted: ([1-9][0-9]{0,14}) tokens, "
+    rb"Per-position acceptance rate: ((?:[0-9]\.[0-9]{3}, )*[0-9]\.[0-9]{3}), "
+    rb"Avg Draft acceptance rate: [0-9.]+%"
 )
 
+Row = tuple[bytes, bytes | None, bytes, bytes, bytes]
+"""Texts of a line: mean acceptance length, accepted throughput, accepted, drafted, rates."""
 
-class Window(NamedTuple):
-    """One log line of vLLM V1: counts since the line before it."""
 
-    accepted_tokens: int
-    drafted_tokens: int
-    acceptance_length: float
-    unconditional: tuple[float, ...]
-    accepted_tokens_per_s: float | None = None
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Log lines of one draft length K: counts since the line before each."""
+
+    line: NDArray[np.int64]
+    acceptance_length: Floats
+    accepted_tokens_per_s: Floats
+    accepted_tokens: Floats
+    drafted_tokens: Floats
+    unconditional: Floats
 
     @property
-    def drafts(self) -> float:
+    def drafts(self) -> Floats:
         """Return the rounds with a draft: Drafted/K where the printed rates allow it exactly.
 
         Drafts may be shorter than K (grammar, end of the output); then accepted / Σ rates is the
         better estimate (three decimals each, against two of the mean acceptance length).
 
-        >>> Window(489, 1572, 2.87, (0.740, 0.473, 0.309, 0.187, 0.099, 0.057)).drafts
-        262.0
-        >>> round(Window(15135, 31523, 2.87, (0.785, 0.540, 0.347, 0.200)).drafts)
-        8085
+        >>> text = "0.740, 0.473, 0.309, 0.187, 0.099, 0.057"
+        >>> windows([(7, (b"2.87", None, b"489", b"1572", text.encode()))])[6].drafts
+        array([262.])
+        >>> text = "0.785, 0.540, 0.347, 0.200"
+        >>> windows([(7, (b"2.87", None, b"15135", b"31523", text.encode()))])[4].drafts.round()
+        array([8085.])
         """
-        gamma, accepted = len(self.unconditional), self.accepted_tokens
-        full, total = self.drafted_tokens / gamma, sum(self.unconditional)
-        if not accepted or not total or not full:
-            return full
-        excess = accepted / full
-        if (
-            full == int(full)
-            and abs(excess - total) <= 0.0005 * gamma
-            and abs(excess + 1 - self.acceptance_length) <= 0.005
-        ):
-            return full
-        return max(accepted / total, full)
+        gamma = self.unconditional.shape[-1]
+        full, total = self.drafted_tokens / gamma, self.unconditional.sum(axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kept, estimate = self.accepted_tokens / full, self.accepted_tokens / total
+        exact = (full == np.floor(full)) & (np.abs(kept - total) <= 0.0005 * gamma)
+        exact &= np.abs(1 + kept - self.acceptance_length) <= 0.005
+        nothing = (self.accepted_tokens == 0) | (total == 0)
+        rounds: Floats = np.where(exact | nothing, full, np.fmax(estimate, full))
+        return rounds
 
     @property
-    def plain(self) -> bool:
-        """Return whether the line meets the bounds without rounding, so nothing has to be said."""
+    def interval_s(self) -> Floats:
+        """Return the length of each window, accepted / accepted throughput; NaN where unknown.
+
+        The first window of a log is longer than the rest: it began with the server.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            interval_s = self.accepted_tokens / self.accepted_tokens_per_s
+        interval_s[~np.isfinite(interval_s)] = np.nan
+        return interval_s
+
+    @property
+    def plain(self) -> NDArray[np.bool_]:
+        """Return which lines meet every bound without rounding, so that nothing is to be said."""
         rates = self.unconditional
-        return (
-            0 < self.accepted_tokens <= self.drafted_tokens
-            and abs(1 + sum(rates) - self.acceptance_length) <= 0.005
-            and rates[0] <= 1
-            and list(rates) == sorted(rates, reverse=True)
+        fits = (self.accepted_tokens > 0) & (self.accepted_tokens <= self.drafted_tokens)
+        fits &= np.abs(1 + rates.sum(axis=-1) - self.acceptance_length) <= 0.005
+        fits &= (rates[:, 0] <= 1) & (rates[:, -1] >= 0)
+        return np.asarray(fits & np.all(rates[:, 1:] <= rates[:, :-1], axis=-1))
+
+
+def windows(rows: Sequence[tuple[int, Row]]) -> dict[int, Windows]:
+    """Return (line number, row) pairs as arrays, by draft length."""
+    by_gamma: dict[int, list[tuple[int, Row]]] = {}
+    for row in rows:
+        by_gamma.setdefault(row[1][4].count(b",") + 1, []).append(row)
+    found = {}
+    for gamma, group in by_gamma.items():
+        lines, texts = zip(*group, strict=True)
+        lengths, speeds, accepted, drafted, rates = zip(*texts, strict=True)
+        found[gamma] = Windows(
+            np.array(lines),
+            _numbers(lengths),
+            _numbers([speed or 0 for speed in speeds]),
+            _numbers(accepted),
+            _numbers(drafted),
+            _numbers(b",".join(rates).split(b",")).reshape(-1, gamma),
         )
-
-    @property
-    def interval_s(self) -> float | None:
-        """Return the length of the window, accepted / accepted throughput; the first is longer."""
-        if not self.accepted_tokens or not self.accepted_tokens_per_s:
-            return None
-        return self.accepted_tokens / self.accepted_tokens_per_s
+    return found
 
 
-def parse_window(text: bytes) -> Window | str:
-    """Return the window of one line (from the marker on), or why there is none.
+def _numbers(texts: Sequence[Any]) -> Floats:
+    return np.array(list(map(float, texts)))
 
-    >>> parse_window(b"SpecDecoding metrics: Mean acceptance length: nan, Accepted: 0 tokens, "
-    ...              b"Drafted: 0 tokens, Per-position acceptance rate: , "
-    ...              b"Avg Draft acceptance rate: nan%")
+
+def parse_row(text: bytes) -> Row | str:
+    """Return the numbers of one line (from the marker on) as text, or why there are none.
+
+    >>> parse_row(b"SpecDecoding metrics: Mean acceptance length: nan, Accepted: 0 tokens, "
+    ...           b"Drafted: 0 tokens, Per-position acceptance rate: , "
+    ...           b"Avg Draft acceptance rate: nan%")
     'nothing was drafted in the window'
     """
     whole = _WHOLE.match(text)  # what vLLM writes; below, what a paste or a terminal made of it
     if whole:
-        try:
-            length_text, speed_text, accepted_text, drafted_text, rates_text = whole.groups()
-            rates = tuple(map(float, rates_text.split(b", ")))
-            speed = float(speed_text) if speed_text else None
-            return Window(int(accepted_text), int(drafted_text), float(length_text), rates, speed)
-        except ValueError:
-            return "a number in it is broken"
-    return _parse_loosely(text)
-
-
-def _parse_loosely(text: bytes) -> Window | str:
+        return whole.groups()  # type: ignore[return-value]
     counts = COUNTS.search(text)
     if counts is None:
         return "the line is cut short"
-    accepted, drafted = int(counts[1]), int(counts[2])
-    if not drafted:
+    if not int(counts[2]) and not int(counts[1]):
         return "nothing was drafted in the window"
     length, rates = _LENGTH.search(text), _RATES.search(text)
     if length is None:
         return "no mean acceptance length (vLLM before April 2025): rounds cannot be counted"
     if rates is None or _PERCENT.search(text, rates.end()) is None:
         return "the line is cut short"
-    values = tuple(float(rate) for rate in rates[1].replace(b",", b" ").split())
+    values = rates[1].replace(b",", b" ").split()
     if not values:
         return "no rates per position"
     speed = _THROUGHPUT.search(text)
-    return Window(accepted, drafted, float(length[1]), values, float(speed[1]) if speed else None)
+    return (length[1], speed and speed[1], counts[1], counts[2], b", ".join(values))

@@ -13,7 +13,7 @@ from specplan.scenarios.importers.llamacpp_log import parse_statistics
 from specplan.scenarios.importers.pool import pool
 from specplan.scenarios.importers.recognise import read_file, read_scrape
 from specplan.scenarios.importers.vllm_metrics import evidence, subtract
-from specplan.scenarios.importers.vllm_window import Window, parse_window
+from specplan.scenarios.importers.vllm_window import parse_row, windows
 
 
 def write(tmp_path: Path, text: str | bytes, name: str = "given") -> Path:
@@ -148,7 +148,7 @@ def test_d20_interval_with_nothing_drafted(tmp_path: Path) -> None:
         "Drafted throughput: 0.00 tokens/s, Accepted: 0 tokens, Drafted: 0 tokens, Per-position "
         "acceptance rate: , Avg Draft acceptance rate: nan%\n"
     )
-    assert parse_window(line.encode()) == "nothing was drafted in the window"
+    assert parse_row(line.encode()) == "nothing was drafted in the window"
     kept = vllm_line("2.87", 489, 1572, "0.740, 0.473, 0.309, 0.187, 0.099, 0.057", "31.1")
     found = only(write(tmp_path, line + kept + line))
     assert found.drafting_rounds == 262
@@ -235,13 +235,16 @@ def test_d26_first_interval_is_longer() -> None:
 
     The report gives no rates per position; these add up to its counts.
     """
-    rates = (0.944, 0.879, 0.823, 0.766, 0.725)
-    first = Window(513, 620, 5.14, rates, 6.84)
-    second = Window(925, 1175, 4.94, (0.920, 0.850, 0.780, 0.720, 0.666), 92.49)
-    assert first.interval_s == pytest.approx(75.0, rel=0.01)
-    assert second.interval_s == pytest.approx(10.0, rel=0.01)
-    assert 1 + first.accepted_tokens / first.drafts == pytest.approx(5.137, abs=0.005)
-    assert 1 + second.accepted_tokens / second.drafts == pytest.approx(4.936, abs=0.005)
+    first = vllm_line("5.14", 513, 620, "0.944, 0.879, 0.823, 0.766, 0.725", "82.7")
+    second = vllm_line("4.94", 925, 1175, "0.920, 0.850, 0.780, 0.720, 0.666", "78.7")
+    rows = []
+    for line in (first, second.replace("6.84", "92.49")):
+        row = parse_row(line[line.index("SpecDecoding") :].encode())
+        assert not isinstance(row, str)
+        rows.append((1, row))
+    both = windows(rows)[5]
+    assert both.interval_s == pytest.approx([75.0, 10.0], rel=0.01)
+    assert 1 + both.accepted_tokens / both.drafts == pytest.approx([5.137, 4.936], abs=0.005)
 
 
 def test_d26_markdown_in_the_line(tmp_path: Path) -> None:
