@@ -205,6 +205,12 @@ def _memory(scenario: Scenario) -> Iterator[Contradiction]:
     if cache.prefix_caching and not (scenario.workload.arrivals.trace or scenario.workload.lengths):
         wrong = "needs prompts with hash ids, and there is no trace"
         yield ("kv_cache", "prefix_caching"), wrong, "a trace such as Mooncake's"
+    classes = [kind.prompt_tokens for kind in scenario.workload.classes]
+    if cache.prefix_caching and not all(
+        lengths.trace for lengths in (scenario.prompt_tokens, *classes) if lengths
+    ):
+        wrong = "prompts have lengths of their own, and only those of a trace have hash ids"
+        yield ("kv_cache", "prefix_caching"), wrong, "`prompt_tokens: trace`, or no prefix caching"
     blocks = scenario.kv_blocks or 0
     prompt, output = scenario.prompt_tokens.smallest or 0, scenario.output_tokens.smallest or 1
     needed = -(-(prompt + output + scenario.gamma) // cache.block_tokens)

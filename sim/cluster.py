@@ -11,6 +11,7 @@ from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.sim import kernel
 from specplan.sim.luck import request_uniforms
 from specplan.sim.ring import Ring
+from specplan.sim.state import ABORTED
 from specplan.sim.workload import ROUTE, ROUTE_AGAIN, Workload
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
+BLIND = ("round_robin", "random")  # routers that do not look at the replicas
 CHUNK = 1 << 14
 STEPS_BETWEEN_LOOKS = 1 << 17  # a fraction of a second: interrupts and progress
 
@@ -43,6 +45,9 @@ class Cluster:
         self.progress = progress
         self.replicas = self.scenario.cluster.replicas
         self.closed = not self.scenario.workload.arrivals.open
+        self.routed_ahead = self.replicas == 1 or self.scenario.cluster.router in BLIND
+        self.patience_s = self.scenario.workload.timeout or np.inf
+        self.awaited: set[int] = set()  # requests whose clients may still hang up
         self.issued = 0
 
     @property
@@ -117,7 +122,7 @@ class Cluster:
             first = self.ring.add(made)
             begin_s = float(made["arrival_s"][-1])
             self.issued += count
-            if self.replicas == 1 or self.scenario.cluster.router in ("round_robin", "random"):
+            if self.routed_ahead:
                 numbers = np.arange(first, first + count)
                 self._assign(self._blind_routes(numbers), first)
                 yield self.env.timeout(begin_s - self.env.now)
@@ -173,12 +178,19 @@ class Cluster:
     def _start_streams(self) -> None:
         streams = self.scenario.workload.arrivals.streams or 0
         for _ in range(min(streams, self.workload.requests)):
-            self._after(0.0)
+            self._send_next(0.0)
 
-    def _after(self, pause_s: float) -> None:
-        """Let one client send its next request after a pause."""
-        event = self.env.timeout(pause_s)
-        event.callbacks.append(self._issue)
+    def _send_next(self, at_s: float) -> None:
+        """Let one client send its next request at a moment, or now where that has passed."""
+        self._at(at_s).callbacks.append(self._issue)
+
+    def _at(self, at_s: float, value: int | None = None) -> simpy.Event:
+        """Make an event at a moment to the last bit: a moment later a step may have begun."""
+        now_s = self.env.now
+        pause_s = max(0.0, at_s - now_s)
+        if now_s + pause_s > at_s > now_s:
+            pause_s = np.nextafter(pause_s, 0.0)
+        return self.env.timeout(pause_s, value)
 
     def _issue(self, _: simpy.Event) -> None:
         if self.issued == self.workload.requests:
@@ -191,18 +203,32 @@ class Cluster:
         request = self.issued
         row = self.engine.requests[request & self.ring.mask]
         row["arrival_s"] = self.env.now
-        row["deadline_s"] = self.env.now + (self.scenario.workload.timeout or np.inf)
+        row["deadline_s"] = self.env.now + self.patience_s
+        if self.patience_s < np.inf:
+            self.awaited.add(request)
+            self._at(self.env.now + self.patience_s, request).callbacks.append(self._hang_up)
         self.issued += 1
         self._send(request)
 
+    def _hang_up(self, event: simpy.Event) -> None:
+        """Let a client whose request has not ended go on to its next one."""
+        if event.value in self.awaited:
+            self.awaited.remove(event.value)
+            self._send_next(self.env.now + self.scenario.workload.arrivals.think_time)
+
     def _notice_ends(self) -> None:
-        """Start the pauses of clients whose requests have ended since the last look."""
+        """Start the pauses of clients whose requests have ended since the last look.
+
+        Who hangs up goes on by the clock: the engine may notice earlier or later.
+        """
         engine, mask = self.engine, self.ring.mask
         think_s = self.scenario.workload.arrivals.think_time
         count = int(engine.ended[0])
         for request in engine.ended[1 : count + 1].tolist():
-            ended_s = float(engine.requests["finish_s"][request & mask])
-            self._after(max(0.0, ended_s + think_s - self.env.now))
+            row = engine.requests[request & mask]
+            if row["status"] != ABORTED:
+                self.awaited.discard(request)
+                self._send_next(float(row["finish_s"]) + think_s)
         engine.ended[0] = 0
         engine.replicas["earliest_finish_s"] = np.inf
         self._report()

@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import simpy
 
 from specplan.sim import kernel
 from specplan.sim.cluster import Cluster
@@ -18,11 +19,18 @@ from specplan.sim.state import SHARED
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    import simpy
-
     from specplan.sim.cluster import Progress
     from specplan.sim.state import Engine, Tables
     from specplan.sim.workload import Workload
+
+
+class Released(simpy.Event):
+    """The end of a GPU's work, after all arrivals of the same moment: these join the next step."""
+
+    def __init__(self, env: simpy.Environment, duration_s: float, batch: list[simpy.Event]) -> None:
+        super().__init__(env)
+        self._ok, self._value = True, batch
+        env.schedule(self, priority=2, delay=duration_s)
 
 
 class Gpus:
@@ -44,7 +52,7 @@ class Gpus:
     def _run(self, duration_s: float, batch: list[simpy.Event]) -> simpy.Event:
         self.free -= 1
         self.busy_s += duration_s
-        over = self.env.timeout(duration_s, batch)
+        over = Released(self.env, duration_s, batch)
         over.callbacks.append(self._end)
         return over
 
@@ -80,6 +88,7 @@ class ContendedCluster(Cluster):
         progress: Progress | None,
     ) -> None:
         super().__init__(workload, config_row, tables, engine, progress)
+        self.routed_ahead = False  # a lane that idles is woken by its next request
         draft, per_gpu = self.scenario.draft, self.scenario.cluster.engines_per_gpu
         shared = int(config_row["placement"][0]) == SHARED
         most = np.inf if draft.max_batch is None else draft.max_batch
@@ -116,8 +125,9 @@ class ContendedCluster(Cluster):
             planned = target_s >= 0
             if self.closed and self.engine.ended[0]:
                 self._notice_ends()
-                yield env.timeout(0)  # the next requests of those clients come first
-                continue
+                if not planned:
+                    yield env.timeout(0)  # the next requests of those clients come first
+                    continue
             if not planned:
                 self.idle[replica] = env.event()
                 yield self.idle[replica]

@@ -31,12 +31,15 @@ def advance(  # type: ignore[no-untyped-def]
     gamma_by_batch,
     tokens_by_gamma,
     recorded,
+    prefix_ids,
+    prefix_starts,
     by_depth,
     requests,
     lanes,
     replicas,
     running,
     queues,
+    cached,
     batch_time_s,
     gaps,
     samples,
@@ -57,10 +60,29 @@ def advance(  # type: ignore[no-untyped-def]
     the time of a call with tuples of them.
     """
     tables = Tables(
-        costs, cost_index, unconditional, nodes, gamma_by_batch, tokens_by_gamma, recorded, by_depth
+        costs,
+        cost_index,
+        unconditional,
+        nodes,
+        gamma_by_batch,
+        tokens_by_gamma,
+        recorded,
+        prefix_ids,
+        prefix_starts,
+        by_depth,
     )
     engine = Engine(
-        requests, lanes, replicas, running, queues, batch_time_s, gaps, samples, spans, ended
+        requests,
+        lanes,
+        replicas,
+        running,
+        queues,
+        cached,
+        batch_time_s,
+        gaps,
+        samples,
+        spans,
+        ended,
     )
     config = config_row[0]
     for _ in range(most_steps):
@@ -98,13 +120,15 @@ def unpriced(lane):  # type: ignore[no-untyped-def]
 
 @inner
 def blocks_add_up(config, engine, lane_number):  # type: ignore[no-untyped-def]
-    """Check that a replica's KV blocks are all either free or held by a running request."""
+    """Check that a replica's KV blocks are all free, cached or held by a running request."""
     replica = engine.lanes[lane_number].replica
-    held = engine.replicas[replica].free_blocks
+    rep = engine.replicas[replica]
+    held = rep.free_blocks + rep.cached_blocks
     for lane in range(replica * config.lanes, (replica + 1) * config.lanes):
         for i in range(engine.lanes[lane].running):
             held += engine.requests[engine.running[lane, i] & config.mask].blocks
-    return held == config.blocks and engine.replicas[replica].free_blocks >= 0
+    idle = 0 <= rep.idle_blocks <= rep.cached_blocks
+    return held == config.blocks and rep.free_blocks >= 0 and idle
 
 
 @inner
@@ -188,7 +212,7 @@ def sample(config, engine, lane_number):  # type: ignore[no-untyped-def]
         running += engine.lanes[other].running
     kept.running = running
     kept.waiting = rep.waiting
-    kept.kv_blocks = config.blocks - rep.free_blocks
+    kept.kv_blocks = config.blocks - rep.free_blocks - rep.idle_blocks
     kept.replica = lane.replica
     rep.samples += 1
 
@@ -198,8 +222,10 @@ def wait_for_other_lane(config, engine, lane_number, start_s):  # type: ignore[n
     """Let a lane that cannot start (the other holds all KV blocks) look again after the other."""
     lane = engine.lanes[lane_number]
     lane.clock_s = start_s
+    if lane.running == 0 and engine.replicas[lane.replica].waiting == 0:
+        return
     for other in range(lane.replica * config.lanes, (lane.replica + 1) * config.lanes):
-        if other != lane_number and engine.lanes[other].running > 0:
+        if other != lane_number:
             lane.clock_s = max(lane.clock_s, np.nextafter(engine.lanes[other].clock_s, np.inf))
 
 
@@ -213,12 +239,15 @@ def turn(  # type: ignore[no-untyped-def]
     gamma_by_batch,
     tokens_by_gamma,
     recorded,
+    prefix_ids,
+    prefix_starts,
     by_depth,
     requests,
     lanes,
     replicas,
     running,
     queues,
+    cached,
     batch_time_s,
     gaps,
     samples,
@@ -236,10 +265,29 @@ def turn(  # type: ignore[no-untyped-def]
     """
     config = config_row[0]
     tables = Tables(
-        costs, cost_index, unconditional, nodes, gamma_by_batch, tokens_by_gamma, recorded, by_depth
+        costs,
+        cost_index,
+        unconditional,
+        nodes,
+        gamma_by_batch,
+        tokens_by_gamma,
+        recorded,
+        prefix_ids,
+        prefix_starts,
+        by_depth,
     )
     engine = Engine(
-        requests, lanes, replicas, running, queues, batch_time_s, gaps, samples, spans, ended
+        requests,
+        lanes,
+        replicas,
+        running,
+        queues,
+        cached,
+        batch_time_s,
+        gaps,
+        samples,
+        spans,
+        ended,
     )
     lane = engine.lanes[lane_number]
     if planned:

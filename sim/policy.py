@@ -11,6 +11,7 @@ import numpy as np
 
 from specplan.sim.compiled import inner
 from specplan.sim.pricing import DRAFT_STEP, NOTHING, ROUND, STEP, price
+from specplan.sim.state import COLOCATED, PARALLEL
 
 BY_BATCH, HF_HEURISTIC, HF_TRANSIENT, GOODPUT = range(4)
 
@@ -43,10 +44,12 @@ def best_gamma(config, tables, decodes, context_tokens):  # type: ignore[no-unty
         else:
             draft_s = draft_seconds(config, tables, n, gamma, context_tokens)
             round_s = config.overhead_s + price(tables, ROUND, n, n * width, context_tokens, NOTHING)
-            if config.placement == 3:
+            if config.placement == PARALLEL:
                 round_s = max(round_s, draft_s + config.overhead_s)
             else:
-                round_s += draft_s + config.transfer_s
+                round_s += draft_s
+            if config.placement != COLOCATED:
+                round_s += config.transfer_s
         rate = tables.tokens_by_gamma[gamma] / round_s
         if rate > best_rate:
             best_rate = rate
@@ -79,9 +82,10 @@ def draft_seconds(config, tables, sequences, gamma, context_tokens):  # type: ig
 def request_gamma(config, lane, row, gamma):  # type: ignore[no-untyped-def]
     """Bound a request's draft depth by its own schedule, where it has one."""
     if config.policy in (HF_HEURISTIC, HF_TRANSIENT):
-        if row.gamma < 0:
-            row.gamma = config.gamma if config.policy == HF_TRANSIENT else lane.gamma_learned
-        return min(gamma, row.gamma)
+        own = row.gamma
+        if own < 0:
+            own = config.gamma if config.policy == HF_TRANSIENT else lane.gamma_learned
+        return min(gamma, own)
     return gamma
 
 

@@ -29,7 +29,7 @@ def assign(config, requests, replicas, replica, request):  # type: ignore[no-unt
 
 @inner
 def deliver(config, engine, replica, now_s):  # type: ignore[no-untyped-def]
-    """Move what has arrived by now from the inbox to the waiting lists."""
+    """Move what has arrived by now from the inbox to the waiting lists; refuse what can never fit."""
     rep = engine.replicas[replica]
     while rep.inbox_head != NOBODY:
         request = rep.inbox_head
@@ -40,6 +40,9 @@ def deliver(config, engine, replica, now_s):  # type: ignore[no-untyped-def]
         if rep.inbox_head == NOBODY:
             rep.inbox_tail = NOBODY
         row.next = NOBODY
+        if never_fits(config, row):
+            close(engine, rep, row, REJECTED, row.arrival_s)
+            continue
         queue = engine.queues[replica, row.priority]
         if queue[1] == NOBODY:
             queue[0] = request
@@ -95,25 +98,34 @@ def close(engine, rep, row, status, finish_s):  # type: ignore[no-untyped-def]
 
 
 @inner
-def drop_hopeless(config, engine, replica, now_s):  # type: ignore[no-untyped-def]
-    """Drop from the heads of the queues who has hung up or can never fit; find whom to admit."""
+def never_fits(config, row):  # type: ignore[no-untyped-def]
+    """Tell whether a request has no place even alone: too large for the KV cache or the budget.
+
+    Its widest pass begins with one output token left at least.
+    """
+    positions = row.prompt_tokens + row.output_tokens - 1 + config.lookahead
+    too_large = config.blocks > 0 and blocks_for(config, positions) > config.blocks
+    return too_large or (
+        not config.chunked_prefill and row.prompt_tokens > config.max_num_batched_tokens
+    )
+
+
+@inner
+def drop_hung_up(config, engine, replica, now_s):  # type: ignore[no-untyped-def]
+    """Take waiting requests off whose clients have hung up by now.
+
+    All clients are equally patient, so within a priority the first in line hangs up first.
+    """
     rep = engine.replicas[replica]
-    while True:
-        request = first_waiting(engine, replica)
-        if request == NOBODY:
-            return NOBODY
-        row = engine.requests[request & config.mask]
-        positions = row.prompt_tokens + row.output_tokens + config.lookahead
-        too_large = config.blocks > 0 and blocks_for(config, positions) > config.blocks
-        too_long = not config.chunked_prefill and row.to_prefill > config.max_num_batched_tokens
-        if too_large or too_long:
-            leave_queue(config, engine, replica, request)
-            close(engine, rep, row, REJECTED, row.arrival_s)
-        elif row.deadline_s <= now_s:
+    for priority in range(engine.queues.shape[1]):
+        request = engine.queues[replica, priority, 0]
+        while request != NOBODY:
+            row = engine.requests[request & config.mask]
+            if row.deadline_s > now_s:
+                break
             leave_queue(config, engine, replica, request)
             close(engine, rep, row, ABORTED, row.deadline_s)
-        else:
-            return request
+            request = engine.queues[replica, priority, 0]
 
 
 @inner

@@ -24,6 +24,7 @@ REQUEST_COLUMNS = (
     "first_token_s",
     "finish_s",
     "prompt_tokens",
+    "cached_tokens",
     "output_tokens",
     "rounds",
     "drafted_tokens",

@@ -5,9 +5,12 @@ decoding sequence is charged its lookahead (γ + 1 positions) in budget and KV b
 youngest is preempted and later recomputes; nobody is admitted in a step that preempted.
 """
 
+import numpy as np
+
 from specplan.sim.compiled import inner
 from specplan.sim.policy import request_gamma, step_gamma
-from specplan.sim.queues import blocks_for, drop_hopeless, first_waiting, leave_queue, requeue
+from specplan.sim.prefix import evict, prefix_hit, release, share
+from specplan.sim.queues import blocks_for, first_waiting, leave_queue, requeue
 from specplan.sim.state import NOBODY
 
 
@@ -54,7 +57,10 @@ def choose_gamma(config, tables, engine, lane_number):  # type: ignore[no-untype
 
 @inner
 def lane_room(config, engine, lane_number):  # type: ignore[no-untyped-def]
-    """How many sequences a lane may run: its share of max_num_seqs, evenly filled."""
+    """How many sequences a lane may run: its share of max_num_seqs, and evenly filled.
+
+    With an odd max_num_seqs the first lane has one place more.
+    """
     if config.lanes == 1:
         return config.max_num_seqs
     lane = engine.lanes[lane_number]
@@ -62,7 +68,8 @@ def lane_room(config, engine, lane_number):  # type: ignore[no-untyped-def]
     total = rep.waiting
     for other in range(config.lanes):
         total += engine.lanes[lane.replica * config.lanes + other].running
-    return min((config.max_num_seqs + 1) // 2, (total + 1) // 2)
+    places = (config.max_num_seqs + 1 - lane_number % 2) // 2
+    return min(places, (total + 1) // 2)
 
 
 @inner
@@ -76,9 +83,9 @@ def continue_prefills(config, engine, lane_number, budget):  # type: ignore[no-u
             chunk = min(row.to_prefill, budget, config.prefill_chunk)
             total = row.prompt_tokens + row.output_tokens - row.left
             need = needed_blocks(config, row, total - row.to_prefill + chunk)
-            if need > rep.free_blocks:
+            if need > rep.free_blocks + rep.idle_blocks:
                 break
-            hold_blocks(config, rep, row, need)
+            hold_blocks(config, engine, lane.replica, row, need)
             row.chunk = chunk
             budget -= chunk
     return budget
@@ -89,7 +96,6 @@ def continue_running(config, tables, engine, lane_number, gamma, budget):  # typ
     """Schedule the running requests in order of admission; preempt from the young end."""
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]
-    width = tables.nodes[gamma] + 1
     i = 0
     while i < lane.running and budget > 0:
         row = engine.requests[engine.running[lane_number, i] & config.mask]
@@ -99,24 +105,32 @@ def continue_running(config, tables, engine, lane_number, gamma, budget):  # typ
             need = needed_blocks(config, row, total - row.to_prefill + chunk)
         else:
             chunk = 0
+            depth = request_gamma(config, lane, row, gamma)
+            width = tables.nodes[depth] + 1
             need = needed_blocks(config, row, total + width)
             if budget < width:
                 i += 1
                 continue
-        while need > rep.free_blocks and lane.running > i:
-            preempt_youngest(config, engine, lane_number)
+        while need > rep.free_blocks + rep.idle_blocks and lane.running > i:
+            preempt_youngest(config, tables, engine, lane_number)
         if lane.running <= i:
             break  # it was itself the youngest
-        hold_blocks(config, rep, row, need)
+        hold_blocks(config, engine, lane.replica, row, need)
         if chunk > 0:
             row.chunk = chunk
             budget -= chunk
         else:
-            depth = request_gamma(config, lane, row, gamma)
-            row.proposed = min(depth, row.left - 1)
+            decode(row, depth)
             budget -= width
         i += 1
     return budget
+
+
+@inner
+def decode(row, depth):  # type: ignore[no-untyped-def]
+    """Let a request draft so deep in this step, or to its last token but one."""
+    row.gamma = depth
+    row.proposed = min(depth, row.left - 1)
 
 
 @inner
@@ -124,35 +138,41 @@ def needed_blocks(config, row, positions):  # type: ignore[no-untyped-def]
     """KV blocks to add to what a request holds so that it can hold so many positions."""
     if config.blocks == 0:
         return 0
-    return max(0, blocks_for(config, positions) - row.blocks)
+    return max(0, blocks_for(config, positions) - row.blocks - row.shared * config.prefix_blocks)
 
 
 @inner
-def hold_blocks(config, rep, row, blocks):  # type: ignore[no-untyped-def]
-    """Move free blocks to a request."""
+def hold_blocks(config, engine, replica, row, blocks):  # type: ignore[no-untyped-def]
+    """Move free blocks to a request; cached ones that idle give way."""
     if config.blocks > 0:
+        rep = engine.replicas[replica]
+        if blocks > rep.free_blocks:
+            evict(config, engine, replica, blocks)
         rep.free_blocks -= blocks
         row.blocks += blocks
 
 
 @inner
-def free_blocks(config, rep, row):  # type: ignore[no-untyped-def]
-    """Take all blocks back from a request."""
+def free_blocks(config, tables, engine, replica, row):  # type: ignore[no-untyped-def]
+    """Take all blocks back from a request; those of the prefix cache stay there."""
     if config.blocks > 0:
-        rep.free_blocks += row.blocks
+        engine.replicas[replica].free_blocks += row.blocks
         row.blocks = 0
+    if row.shared > 0:
+        release(config, tables, engine, replica, row)
 
 
 @inner
-def preempt_youngest(config, engine, lane_number):  # type: ignore[no-untyped-def]
+def preempt_youngest(config, tables, engine, lane_number):  # type: ignore[no-untyped-def]
     """Throw the last admitted request out; it will recompute prompt and output so far."""
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]
     request = engine.running[lane_number, lane.running - 1]
     row = engine.requests[request & config.mask]
     lane.running -= 1
-    free_blocks(config, rep, row)
+    free_blocks(config, tables, engine, lane.replica, row)
     row.to_prefill = row.prompt_tokens + row.output_tokens - row.left
+    row.caught_up = 1
     row.preemptions += 1
     rep.preemptions += 1
     requeue(config, engine, lane.replica, request)
@@ -165,29 +185,42 @@ def admit(config, tables, engine, lane_number, gamma, budget):  # type: ignore[n
     rep = engine.replicas[lane.replica]
     if first_waiting(engine, lane.replica) == NOBODY:
         return budget
-    width = tables.nodes[gamma] + 1
     room = lane_room(config, engine, lane_number)
     while lane.running < room and budget > 0:
-        request = drop_hopeless(config, engine, lane.replica, lane.start_s)
+        request = first_waiting(engine, lane.replica)
         if request == NOBODY:
             break
         row = engine.requests[request & config.mask]
+        hit = np.int64(0)
+        idle = np.int64(0)
         if row.to_prefill > 0:
-            if row.to_prefill > budget and not config.chunked_prefill:
-                break
-            chunk = min(row.to_prefill, budget, config.prefill_chunk)
+            hit, idle = prefix_hit(config, tables, engine, lane.replica, row)
+            to_prefill = row.to_prefill - hit * config.prefix_tokens
+            whole = not config.chunked_prefill and to_prefill <= config.max_num_batched_tokens
+            if whole and to_prefill > budget:
+                break  # (a longer one recomputes, in chunks as there is no other way)
+            chunk = min(to_prefill, budget, config.prefill_chunk)
             total = row.prompt_tokens + row.output_tokens - row.left
-            need = needed_blocks(config, row, total - row.to_prefill + chunk)
+            need = needed_blocks(config, row, total - to_prefill + chunk)
+            need -= hit * config.prefix_blocks
         else:
             chunk = 0
+            depth = request_gamma(config, lane, row, gamma)
+            width = tables.nodes[depth] + 1
             need = needed_blocks(config, row, row.output_tokens - row.left + width)
             if budget < width:
                 break
-        alone = rep.free_blocks == config.blocks
-        if need > rep.free_blocks - (0 if alone else config.watermark_blocks):
+        available = rep.free_blocks + rep.idle_blocks
+        spared = 0 if available == config.blocks else config.watermark_blocks
+        if need > available - idle * config.prefix_blocks - spared:
             break
         leave_queue(config, engine, lane.replica, request)
-        hold_blocks(config, rep, row, need)
+        if hit > 0:
+            share(config, tables, engine, lane.replica, row, hit)
+            row.to_prefill -= hit * config.prefix_tokens
+            if row.preemptions == 0:
+                row.cached_tokens = hit * config.prefix_tokens
+        hold_blocks(config, engine, lane.replica, row, need)
         engine.running[lane_number, lane.running] = request
         lane.running += 1
         if row.preemptions == 0:
@@ -197,7 +230,6 @@ def admit(config, tables, engine, lane_number, gamma, budget):  # type: ignore[n
             row.proposed = -1
             budget -= chunk
         else:
-            depth = request_gamma(config, lane, row, gamma)
-            row.proposed = min(depth, row.left - 1)
+            decode(row, depth)
             budget -= width
     return budget

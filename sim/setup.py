@@ -10,12 +10,14 @@ import numpy as np
 
 from specplan.models.acceptance import Acceptance
 from specplan.sim import policy
+from specplan.sim.prefix import ABSENT
 from specplan.sim.pricing import packed
 from specplan.sim.state import (
     CONFIG,
     LANE,
     NOBODY,
     PLACEMENTS,
+    PREFIX,
     REPLICA,
     REQUEST,
     SAMPLE,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from specplan.scenarios.schema import Scenario
+    from specplan.sim.workload import Prefixes
 
 SAMPLES = 4096
 RING_ROWS = 1 << 16
@@ -96,27 +99,30 @@ def gamma_bounds(scenario: Scenario) -> tuple[int, int]:
             return gamma, gamma
 
 
-def config(scenario: Scenario) -> Any:
+def config(scenario: Scenario, prefixes: Prefixes) -> Any:
     """One row of `sim.state.CONFIG`."""
     row = rows(1, CONFIG)
     c = row[0]
     speculation, draft, scheduler = scenario.speculation, scenario.draft, scenario.scheduler
     c["mask"] = RING_ROWS - 1
     c["max_num_seqs"] = scheduler.max_num_seqs
-    c["lanes"] = 2 if draft.ping_pong else 1
     c["max_num_batched_tokens"] = scheduler.max_num_batched_tokens
     c["chunked_prefill"] = scheduler.chunked_prefill
-    c["prefill_chunk"] = scheduler.prefill_chunk or UNLIMITED
+    chunks = scheduler.chunked_prefill and scheduler.prefill_chunk
+    c["prefill_chunk"] = chunks or UNLIMITED
     c["prefill_first"] = scheduler.prefill_first
     c["gamma"] = scenario.gamma
     c["gamma_min"], c["gamma_max"] = gamma_bounds(scenario)
+    c["lanes"] = 2 if draft.ping_pong and c["gamma_max"] else 1
     c["lookahead"] = tree_nodes(scenario, c["gamma_max"])[-1] + 1
     if scenario.kv_cache is not None:
         cache = scenario.kv_cache
-        c["blocks"] = cache.capacity_blocks(draft_on_gpu=draft.placement == "colocated")
+        c["blocks"] = scenario.kv_blocks
         c["block_tokens"] = cache.block_tokens
         c["watermark_blocks"] = int(cache.watermark * c["blocks"])
     c["block_tokens"] = max(1, c["block_tokens"])
+    c["prefix_tokens"] = prefixes.block_tokens
+    c["prefix_blocks"] = prefixes.block_tokens // c["block_tokens"]
     lengths = [scenario.prompt_tokens, *(kind.prompt_tokens for kind in scenario.workload.classes)]
     c["has_prompts"] = any(length is not None and length.fixed != 0 for length in lengths)
     c["placement"] = PLACEMENTS.index(draft.placement) if c["gamma_max"] else 0
@@ -166,7 +172,7 @@ def gamma_by_batch(scenario: Scenario) -> NDArray[np.int64]:
     return table
 
 
-def tables(scenario: Scenario, laws: Laws, gamma_max: int) -> Tables:
+def tables(scenario: Scenario, laws: Laws, gamma_max: int, prefixes: Prefixes) -> Tables:
     """Everything that stays as it is during a run."""
     costs, cost_index = packed(
         [
@@ -181,9 +187,8 @@ def tables(scenario: Scenario, laws: Laws, gamma_max: int) -> Tables:
     unconditional[:, 1:] = np.concatenate([part.unconditional for part in laws.parts])
     hit = np.concatenate([part.draft_probability for part in laws.parts])
     recorded = laws.parts[0].recorded if len(laws.parts) == 1 else None
-    tokens = [1.0] + [
-        float(laws.parts[0].tokens_per_round(gamma)) for gamma in range(1, gamma_max + 1)
-    ]
+    everybody = scenario.acceptance(gamma_max)
+    tokens = [1.0, *(float(everybody.tokens_per_round(g)) for g in range(1, gamma_max + 1))]
     return Tables(
         costs=costs,
         cost_index=cost_index,
@@ -192,11 +197,13 @@ def tables(scenario: Scenario, laws: Laws, gamma_max: int) -> Tables:
         gamma_by_batch=gamma_by_batch(scenario),
         tokens_by_gamma=np.array(tokens),
         recorded=np.zeros(0, np.int64) if recorded is None else recorded,
+        prefix_ids=prefixes.ids,
+        prefix_starts=prefixes.starts,
         by_depth=np.zeros(gamma_max + 2, np.int64),
     )
 
 
-def engine(scenario: Scenario, config_row: Any, spans: int) -> Engine:
+def engine(scenario: Scenario, config_row: Any, spans: int, prefixes: Prefixes) -> Engine:
     """Empty replicas with room for the ring of requests."""
     c = config_row[0]
     replicas = scenario.cluster.replicas
@@ -206,8 +213,11 @@ def engine(scenario: Scenario, config_row: Any, spans: int) -> Engine:
     state = rows(replicas, REPLICA)
     state["free_blocks"] = c["blocks"]
     state["inbox_head"] = state["inbox_tail"] = NOBODY
+    state["oldest_idle"] = state["newest_idle"] = NOBODY
     state["earliest_finish_s"] = state["gap_min_s"] = np.inf
     state["sample_every"] = 1
+    cached = rows((replicas, prefixes.different), PREFIX)
+    cached["holders"] = ABSENT
     priorities = len({kind.priority for kind in scenario.workload.classes}) or 1
     return Engine(
         requests=rows(int(c["mask"]) + 1, REQUEST),
@@ -215,6 +225,7 @@ def engine(scenario: Scenario, config_row: Any, spans: int) -> Engine:
         replicas=state,
         running=np.zeros((len(lanes), int(c["max_num_seqs"])), np.int64),
         queues=np.full((replicas, priorities, 2), NOBODY, np.int64),
+        cached=cached,
         batch_time_s=np.zeros(int(c["max_num_seqs"]) + 1),
         gaps=np.zeros((2, GAP_BINS)),
         samples=rows((replicas, SAMPLES), SAMPLE),

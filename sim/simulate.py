@@ -40,17 +40,18 @@ def simulate(
     >>> len(run.requests["rounds"]), run.requests["output_tokens"].sum()
     (10, np.int64(1280))
     """
-    config_row = setup.config(scenario)
-    config_row["check_blocks"] = check_blocks
-    gamma_max = int(config_row["gamma_max"][0])
+    gamma_max = int(setup.gamma_bounds(scenario)[1])
     laws = setup.laws(scenario, gamma_max)
     workload = prepare(scenario, laws)
-    tables = setup.tables(scenario, laws, gamma_max)
+    prefixes = workload.prefixes
+    config_row = setup.config(scenario, prefixes)
+    config_row["check_blocks"] = check_blocks
+    tables = setup.tables(scenario, laws, gamma_max, prefixes)
     contended = scenario.cluster.engines_per_gpu > 1 or (
         gamma_max > 0 and scenario.draft.placement == "shared"
     )
     cluster = (ContendedCluster if contended else Cluster)(
-        workload, config_row, tables, setup.engine(scenario, config_row, SPANS), progress
+        workload, config_row, tables, setup.engine(scenario, config_row, SPANS, prefixes), progress
     )
     interrupted = False
     begun = time.perf_counter()

@@ -34,7 +34,8 @@ REQUEST = np.dtype(
         ("rounds", "i8"),
         ("drafted_tokens", "i8"),
         ("accepted_tokens", "i8"),
-        ("blocks", "i8"),  # KV blocks held
+        ("blocks", "i8"),  # KV blocks held by it alone
+        ("shared", "i8"),  # leading prompt blocks it holds through the prefix cache
         ("next", "i8"),  # the request behind it in its queue
         ("alpha", "f8"),  # its own acceptance, where requests differ; NaN: its law's list
         ("preemptions", "i8"),
@@ -61,7 +62,7 @@ LANE = np.dtype(
         ("finished_last_step", "i8"),
         ("gamma_held", "i8"),  # γ chosen by the goodput policy, and for how many steps yet
         ("hold_steps", "i8"),
-        ("gamma_learned", "f8"),  # state of the Hugging Face heuristic between requests
+        ("gamma_learned", "i8"),  # state of the Hugging Face heuristic between requests
         # The planned step:
         ("start_s", "f8"),
         ("draft_prefill_s", "f8"),
@@ -82,6 +83,10 @@ REPLICA = np.dtype(
         ("draft_free_s", "f8"),  # its draft GPU is busy until then
         ("target_free_s", "f8"),
         ("free_blocks", "i8"),
+        ("cached_blocks", "i8"),  # KV blocks of the prefix cache, and those nobody runs with
+        ("idle_blocks", "i8"),
+        ("oldest_idle", "i8"),
+        ("newest_idle", "i8"),
         ("waiting", "i8"),
         ("inbox_head", "i8"),  # assigned arrivals whose time has not come
         ("inbox_tail", "i8"),
@@ -129,6 +134,8 @@ CONFIG = np.dtype(
         ("blocks", "i8"),  # KV blocks of a replica; 0: unlimited
         ("block_tokens", "i8"),
         ("watermark_blocks", "i8"),
+        ("prefix_tokens", "i8"),  # prompt tokens that a hash id stands for; 0: no prefix cache
+        ("prefix_blocks", "i8"),  # KV blocks of those
         ("gamma", "i8"),
         ("gamma_min", "i8"),
         ("gamma_max", "i8"),
@@ -167,6 +174,14 @@ PHASES = ("prefill", "draft", "verify", "overhead")
 PREFILL, DRAFT, VERIFY, OVERHEAD = np.arange(4)
 TARGET_GPU, DRAFT_GPU = np.arange(2)
 
+PREFIX = np.dtype(
+    [
+        ("holders", "i8"),  # requests that run with the block; −1: it is not kept
+        ("older", "i8"),  # its neighbours among those that nobody runs with
+        ("newer", "i8"),
+    ]
+)
+
 COLOCATED, DEDICATED, SHARED, PARALLEL = range(4)
 PLACEMENTS = ("colocated", "dedicated", "shared", "parallel")
 
@@ -181,6 +196,8 @@ class Tables(NamedTuple):
     gamma_by_batch: NDArray[np.int64]  # (max_num_seqs + 1,)
     tokens_by_gamma: NDArray[np.float64]  # (γ_max + 1,): E, for the goodput policy
     recorded: NDArray[np.int64]  # accepted lengths to replay; empty: none
+    prefix_ids: NDArray[np.int64]  # hash ids of all prompts, numbered 0, 1, …
+    prefix_starts: NDArray[np.int64]  # (prompts + 1,): where each prompt's begin
     by_depth: NDArray[np.int64]  # scratch: sequences still drafting at each depth
 
 
@@ -192,6 +209,7 @@ class Engine(NamedTuple):
     replicas: Any  # rows of REPLICA
     running: NDArray[np.int64]  # (lanes, max_num_seqs): requests in order of admission
     queues: NDArray[np.int64]  # (replicas, priorities, 2): first and last waiting request
+    cached: Any  # (replicas, hash ids) of PREFIX
     batch_time_s: NDArray[np.float64]  # (max_num_seqs + 1,)
     gaps: NDArray[np.float64]  # (2, bins): count and sum of the gaps between chunks, by length
     samples: Any  # (replicas, SAMPLES) of SAMPLE

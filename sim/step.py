@@ -5,9 +5,10 @@ import numpy as np
 from specplan.sim.compiled import inner
 from specplan.sim.luck import ROUND, STOP, uniform
 from specplan.sim.policy import draft_seconds, learn
+from specplan.sim.prefix import publish
 from specplan.sim.pricing import DRAFT_PREFILL, DRAFT_STEP, NOTHING, STEP, TARGET_PREFILL, price
 from specplan.sim.pricing import ROUND as TARGET_ROUND
-from specplan.sim.queues import close, deliver
+from specplan.sim.queues import close, deliver, drop_hung_up
 from specplan.sim.scheduler import free_blocks, schedule
 from specplan.sim.state import ABORTED, COMPLETED, PARALLEL
 
@@ -22,6 +23,7 @@ def plan(config, tables, engine, lane_number, now_s):  # type: ignore[no-untyped
     lane = engine.lanes[lane_number]
     lane.start_s = now_s
     deliver(config, engine, lane.replica, now_s)
+    drop_hung_up(config, engine, lane.replica, now_s)
     gamma = schedule(config, tables, engine, lane_number)
     sequences = np.int64(0)
     tokens = np.int64(0)
@@ -58,13 +60,15 @@ def plan(config, tables, engine, lane_number, now_s):  # type: ignore[no-untyped
     lane.draft_s = 0.0
     if drafting > 0:
         if shallowest == deepest or config.one_pass:
-            lane.draft_s = draft_seconds(config, tables, drafting, deepest, context)
+            seen = context * drafting // sequences
+            lane.draft_s = draft_seconds(config, tables, drafting, deepest, seen)
         else:
             lane.draft_s = ragged_draft_seconds(
                 config, tables, engine, lane_number, sequences, deepest, context
             )
         if config.extra_draft_step and behind > 0:
-            lane.draft_s += price(tables, DRAFT_STEP, behind, behind, context, NOTHING)
+            seen = context * behind // sequences
+            lane.draft_s += price(tables, DRAFT_STEP, behind, behind, seen, NOTHING)
     lane.verify_s = 0.0
     if sequences > 0:
         which = STEP if tokens == sequences else TARGET_ROUND
@@ -159,15 +163,19 @@ def commit(config, tables, engine, lane_number, end_s):  # type: ignore[no-untyp
         tokens = np.int64(0)
         if row.chunk > 0:
             row.to_prefill -= row.chunk
+            if config.prefix_tokens > 0:
+                publish(config, tables, engine, lane.replica, row)
             if row.to_prefill == 0:
                 tokens = np.int64(1)
+        elif row.deadline_s <= end_s:
+            wasted += throw_round_away(tables, rep, row)
         elif row.proposed >= 0:
             tokens = row.accepted + 1
             wasted += finish_round(config, tables, lane, rep, row)
-        if tokens > 0:
+        if tokens > 0 and row.deadline_s > end_s:
             hand_over(engine, rep, row, tokens, end_s)
         if row.left == 0 or row.deadline_s <= end_s:
-            free_blocks(config, rep, row)
+            free_blocks(config, tables, engine, lane.replica, row)
             if row.left == 0:
                 close(engine, rep, row, COMPLETED, end_s)
             else:
@@ -205,6 +213,14 @@ def finish_round(config, tables, lane, rep, row):  # type: ignore[no-untyped-def
             rep.discarded_tokens += drafted
     learn(config, lane, row)
     return wasted
+
+
+@inner
+def throw_round_away(tables, rep, row):  # type: ignore[no-untyped-def]
+    """Count the drafted tokens of a round whose client hung up before its end."""
+    drafted = tables.nodes[max(row.proposed, np.int64(0))]
+    rep.discarded_tokens += drafted
+    return drafted
 
 
 @inner

@@ -25,6 +25,19 @@ DEFAULT_REQUESTS = 1000
 
 
 @dataclass(frozen=True, eq=False)
+class Prefixes:
+    """Which prompts begin alike: hash ids of their blocks, numbered 0 … `different` − 1.
+
+    Prompt i has `ids[starts[i]:starts[i + 1]]`, of `block_tokens` tokens each (0: no prefix cache).
+    """
+
+    ids: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    different: int
+    block_tokens: int
+
+
+@dataclass(frozen=True, eq=False)
 class Workload:
     """What `scenario.workload` asks for, ready to be made in chunks."""
 
@@ -33,6 +46,7 @@ class Workload:
     trace: Trace | None
     lengths: Trace | None
     requests: int
+    prefixes: Prefixes
 
     def chunk(self, first: int, count: int, begin_s: float) -> Any:
         """Rows of requests `first` … `first + count − 1`; open arrivals go on from `begin_s`."""
@@ -152,4 +166,28 @@ def prepare(scenario: Scenario, laws: Laws) -> Workload:
                 file=str(path),
             )
         )
-    return Workload(scenario, laws, trace, lengths, asked)
+    return Workload(scenario, laws, trace, lengths, asked, _prefixes(scenario, lengths or trace))
+
+
+def _prefixes(scenario: Scenario, source: Trace | None) -> Prefixes:
+    """Give numbers to the hash ids of the prompts, where `kv_cache.prefix_caching` asks for them."""
+    cache = scenario.kv_cache
+    if cache is None or not cache.prefix_caching:
+        return Prefixes(np.zeros(0, np.int64), np.zeros(2, np.int64), 0, 0)
+    path = str(scenario.workload.lengths or scenario.workload.arrivals.trace)
+    if source is None or source.hash_ids is None or source.hash_starts is None:
+        wrong, right = (
+            "has no hash ids, so nobody knows which prompts begin alike",
+            ("a trace with `hash_ids` (Mooncake, Bailian), or `prefix_caching: false`"),
+        )
+        raise ScenarioError(Fault(wrong, right, field="kv_cache.prefix_caching", file=path))
+    if source.hash_block_tokens % cache.block_tokens:
+        wrong = (
+            f"{cache.block_tokens} tokens do not divide the trace's blocks of "
+            f"{source.hash_block_tokens}"
+        )
+        right = f"{source.hash_block_tokens} or a divisor of it"
+        raise ScenarioError(Fault(wrong, right, field="kv_cache.block_tokens", file=path))
+    different, ids = np.unique(source.hash_ids, return_inverse=True)
+    starts = np.asarray(source.hash_starts, np.int64)
+    return Prefixes(ids.astype(np.int64), starts, len(different), source.hash_block_tokens)

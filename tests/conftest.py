@@ -39,6 +39,7 @@ def make_run() -> Callable[..., Run]:
             "first_token_s": arrival + 0.1,
             "finish_s": arrival + 0.2,
             "prompt_tokens": np.zeros(n, np.int64),
+            "cached_tokens": np.zeros(n, np.int64),
             "output_tokens": np.full(n, 4),
             "rounds": np.full(n, 2),
             "drafted_tokens": np.full(n, 3),
