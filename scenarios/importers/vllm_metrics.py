@@ -43,6 +43,7 @@ class Scrape:
     created: dict[Series, float]
     models: tuple[str, ...]
     kind: str = KIND
+    line: int | None = None
 
     def total(self, name: str) -> float | None:
         """Return the sum over engines, None where the name is absent."""
@@ -89,7 +90,7 @@ def read_scrape(text: str, file: str, model: str = "") -> Scrape:
             if name.endswith("_created"):
                 created[(key[0], name.removesuffix("_created"), position)] = sample.value
             elif not name.endswith("_bucket"):
-                _check_value(file, name, position, sample.value)
+                _check_value(text, file, name, position, sample.value)
                 values[key] = values.get(key, 0.0) + sample.value
     names = tuple(owner for owner in models if owner)
     if model and model not in names:
@@ -99,7 +100,9 @@ def read_scrape(text: str, file: str, model: str = "") -> Scrape:
         raise ScenarioError(
             Fault(f"{len(names)} models in one scrape", f"--model with one of {names}", file)
         )
-    return Scrape(file, values, created, (model,) if model else names, kind)
+    return Scrape(
+        file, values, created, (model,) if model else names, kind, _line_of(text, _ROUNDS)
+    )
 
 
 def _ours(text: str) -> str:
@@ -108,13 +111,22 @@ def _ours(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _check_value(file: str, name: str, position: str, value: float) -> None:
+def _line_of(text: str, name: str) -> int | None:
+    """Return the line on which the first sample of this name stands."""
+    found = re.search(rf"^(?:vllm|llamacpp)[:_]{name}[{{ ]", text, re.MULTILINE)
+    return text.count("\n", 0, found.start()) + 1 if found else None
+
+
+def _check_value(text: str, file: str, name: str, position: str, value: float) -> None:
     if name not in _COUNTERS:
         return
+    line = _line_of(text, name)
     if not isfinite(value) or value < 0:
-        raise ScenarioError(Fault(f"counter is {value:g}", "0 or more", file, field=name))
+        raise ScenarioError(Fault(f"counter is {value:g}", "0 or more", file, line, field=name))
     if name == _BY_POSITION and not (position.isdecimal() and int(position) < 4096):
-        raise ScenarioError(Fault(f"position {position!r}", "a position from 0", file, field=name))
+        raise ScenarioError(
+            Fault(f"position {position!r}", "a position from 0", file, line, field=name)
+        )
 
 
 def _broken_line(text: str, file: str, reason: str) -> Fault:
@@ -157,7 +169,7 @@ def subtract(before: Scrape, after: Scrape) -> tuple[Scrape, tuple[str, ...]]:
             "alone",
         )
     values = {key: value - before.values.get(key, 0.0) for key, value in after.values.items()}
-    return Scrape(after.file, values, after.created, after.models, after.kind), ()
+    return Scrape(after.file, values, after.created, after.models, after.kind, after.line), ()
 
 
 def evidence(
@@ -165,7 +177,10 @@ def evidence(
 ) -> list[Evidence]:
     """Return the evidence of one scrape or difference."""
     source = Source(
-        scrape.file, scrape.kind, where=f"minus {delta_from}" if delta_from else "one scrape"
+        scrape.file,
+        scrape.kind,
+        where=f"minus {delta_from}" if delta_from else "one scrape",
+        line=scrape.line,
     )
     rounds, drafted = scrape.total(_ROUNDS), scrape.total(_DRAFTED)
     accepted, positions = scrape.total(_ACCEPTED), scrape.positions()

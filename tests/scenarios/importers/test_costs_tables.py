@@ -119,12 +119,12 @@ def test_broken_sglang_tables_are_refused(
         read_pass_times([written(tmp_path, table)])
 
 
-def llama_row(prompt: int, gen: int, ns: float, depth: int = 0) -> dict[str, object]:
+def llama_row(prompt: int, gen: int, ns: float, depth: int = 0) -> dict[str, Any]:
     return {"model_type": "llama 8B Q4_0", "backends": "CUDA", "n_prompt": prompt, "n_gen": gen,
             "n_depth": depth, "n_ubatch": 512, "avg_ns": ns}  # fmt: skip
 
 
-def llama_csv(*rows: dict[str, object]) -> str:
+def llama_csv(*rows: dict[str, Any]) -> str:
     lines = [list(rows[0]), *(list(row.values()) for row in rows)]
     return "\n".join(",".join(f'"{value}"' for value in line) for line in lines)
 
@@ -184,6 +184,8 @@ def test_operators_need_a_model(tmp_path: Path) -> None:
         "layer,tokens,time_us\nqkv_proj,1,0.1\n",
         "model,hardware,token_time,prompt_size,batch_size,token_size,tensor_parallel\nm,h,x,1,1,1,1\n",
         "n_prompt,n_gen,avg_ns\n0,x,1\n",
+        "n_prompt,n_gen,avg_ts\n0,128,0\n",
+        "n_prompt,n_gen,avg_ns\n0,nan,1\n",
         "batch,width,ms\n1,1,0\n",
         "batch,width,ms\n1,1,3\n2,2,3\n",
     ],

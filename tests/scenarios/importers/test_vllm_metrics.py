@@ -150,6 +150,8 @@ def test_refused(text: str, says: str) -> None:
     with pytest.raises(ScenarioError, match=says) as caught:
         one(text)
     assert all(fault.file == "m.prom" for fault in caught.value.faults)
+    if "spec_decode_num_drafts" in text:
+        assert all(fault.line for fault in caught.value.faults)
 
 
 def test_two_scrapes_need_a_word(tmp_path: Path) -> None:
