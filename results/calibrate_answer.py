@@ -56,11 +56,12 @@ def calibrate_answer(
     measured, silent = _points(others, points)
     base = _baseline(baseline)
     passes = [one for one in passes if not label or one.label == label]
-    measured = [one for one in measured if not label or one.label == label]
-    if label and not passes and not measured:
+    kept = [one for one in measured if not label or one.label == label]
+    if label and not passes and not kept:
         raise ScenarioError(Fault(f"nothing is labelled {label!r}", "a label of the evidence"))
-    if not measured and base is not None:
-        measured = [base]
+    if label:  # a plain point without a label is everybody's baseline
+        kept += [one for one in measured if one.is_baseline and not one.label]
+    measured = kept or ([base] if base else [])
     findings = [finding(group) for group in groups(measured, base)]
     fits = [(one, one.fit()) for one in passes]
     blocks = [block for found in findings if (block := round_block(found))]
@@ -152,6 +153,7 @@ def _passes_json(one: PassTimes, fit: LinearFit) -> dict[str, Any]:
         "unknowns": fit.unknowns,
         "median_residual": fit.median,
         "worst_residual": fit.worst,
+        "residuals": list(fit.relative_residuals),
         "trust": fit.trust(),
         "verify_ratios": [
             {"batch": batch, "width": width, "ratio": ratio}

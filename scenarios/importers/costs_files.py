@@ -57,13 +57,29 @@ def read_pass_times(
         raise ScenarioError(
             Fault("operators of an unknown model", _NEEDS_MODEL, next(iter(named.values())))
         )
-    if model is not None and operators["profile"]:
-        found.append(costs_profiles.read_profile(operators["profile"], model, named["profile"]))
-    if model is not None and {"gemm", "attention"} & named.keys():
-        gemm, attention = operators["gemm"], operators["attention"]
-        file_name = named.get("gemm", named.get("attention", ""))
-        found.append(costs_operators.read_operators(gemm, attention, model, file_name))
+    if model is not None:
+        found += _put_together(operators, named, model)
     return found, others
+
+
+def _put_together(
+    operators: dict[str, Rows], named: dict[str, str], model: Model
+) -> list[PassTimes]:
+    """Return passes of the model from whichever operators are there."""
+    found = []
+    try:
+        if "profile" in named:
+            rows = operators["profile"]
+            found.append(costs_profiles.read_profile(rows, model, named["profile"]))
+        if {"gemm", "attention"} & named.keys():
+            gemm, attention = operators["gemm"], operators["attention"]
+            file = named.get("gemm", named.get("attention", ""))
+            found.append(costs_operators.read_operators(gemm, attention, model, file))
+    except (KeyError, TypeError, ValueError) as error:
+        wrong = f"a row cannot be used: {error}"
+        file = ", ".join(named.values())
+        raise ScenarioError(Fault(wrong, "numbers in every row", file)) from error
+    return found
 
 
 def _expanded(files: Sequence[Path]) -> list[Path]:
@@ -87,7 +103,10 @@ def _rows(file: Path) -> Rows:
     if file.suffix != ".csv":
         return []
     read_head(file)
-    return list(csv.DictReader(whole_text(file).splitlines()))
+    try:
+        return list(csv.DictReader(whole_text(file).splitlines()))
+    except csv.Error as error:
+        raise ScenarioError(Fault(str(error), "comma-separated rows", str(file))) from error
 
 
 def _operator_kind(rows: Rows) -> str:
@@ -108,8 +127,10 @@ def _of_rows(rows: Rows, file: Path) -> list[PassTimes]:
     try:
         if costs_profiles.is_splitwise(rows[0]):
             return costs_profiles.read_splitwise(rows, name)
-    except (TypeError, ValueError) as error:
-        raise ScenarioError(Fault(str(error), "numbers in every row", name)) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise ScenarioError(
+            Fault(f"a row cannot be used: {error}", "numbers in every row", name)
+        ) from error
     from specplan.scenarios.cost_tables import read_cost_table
 
     cost = read_cost_table(file)  # a table of our own: batch, width, maybe context, a time

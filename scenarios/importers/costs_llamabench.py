@@ -6,6 +6,7 @@ that fits n_ubatch. `-p 1,2,3,4,5,8,9` therefore measures the verify pass at tho
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -67,7 +68,10 @@ def _pass(row: Mapping[str, Any], file: str, place: int) -> tuple[Pass | None, s
 
 def _number(row: Mapping[str, Any], name: str, file: str, place: int) -> float:
     try:
-        return float(row[name])
+        value = float(row[name])
     except (KeyError, TypeError, ValueError):
-        wrong = f"{row.get(name)!r} is not a number"
-        raise ScenarioError(Fault(wrong, "a number", file, field=f"test {place} {name}")) from None
+        value = math.nan
+    if not 0 <= value < math.inf or (value == 0 and name.startswith("avg_")):
+        wrong = f"{row.get(name)!r} is no measurement"
+        raise ScenarioError(Fault(wrong, "a number", file, field=f"test {place} {name}"))
+    return value
