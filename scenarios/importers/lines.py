@@ -13,7 +13,7 @@ CHUNK_BYTES = 1 << 22
 LONGEST_LINE_BYTES = 1 << 16
 ANSI = re.compile(rb"(?:\x1b|\\u001b|\\x1b|\\033)\[[0-9;?]*[ -/]*[@-~]")
 
-_UNCLEAN = (b"\x1b", b"\0", b"\r", b"**", b"1b[", b"033[")  # what `clean` takes out
+_UNCLEAN = (b"\x1b", b"\0", b"\r", b"\\", b"**")  # what `clean` takes out, or begins with
 
 
 def find_lines(path: Path, markers: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
