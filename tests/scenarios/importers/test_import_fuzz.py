@@ -1,6 +1,7 @@
 """Broken files: an answer that can be true or one sentence, never a traceback or a silent zero.
 
-`SPECPLAN_FUZZ=10000 pytest tests/scenarios/importers/test_import_fuzz.py` is the long mode.
+`SPECPLAN_FUZZ=10000 pytest tests/scenarios/importers/test_import_fuzz.py` is the long mode;
+SPECPLAN_FUZZ_SEED=anything gives other inputs, SPECPLAN_FUZZ_KEEP=FOLDER keeps what fails.
 """
 
 import json
@@ -25,6 +26,7 @@ from specplan.scenarios.importers.recognise import read_file
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 INPUTS = int(os.environ.get("SPECPLAN_FUZZ", "400"))
+SEED = os.environ.get("SPECPLAN_FUZZ_SEED", "")
 LARGEST = 30_000
 
 OWN = [
@@ -213,7 +215,7 @@ def check_answer(answer: Answer) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_mutated_files(tmp_path: Path, part: int) -> None:
-    luck = random.Random(f"importers {part}")
+    luck = random.Random(f"importers {part} {SEED}")
     files = corpus()
     path = tmp_path / "given"
     outcomes: dict[str, int] = {}
