@@ -152,6 +152,13 @@ def _contradictions(m: Measured, most: float | None) -> tuple[Warned, ...]:
             "twice, or is γ another one?"
         )
         found.append(Warned("impossible_tokens", says))
+    if m.verify_s is not None and m.verify_s < m.step_s * (1 - SLACK):
+        says = (
+            f"a verify pass of {_ms(m.verify_s)} would be cheaper than a plain step of "
+            f"{_ms(m.step_s)}: it reads the same weights, so one of the two was measured "
+            "otherwise"
+        )
+        found.append(Warned("impossible_verify", says))
     spent = (m.draft_s or 0.0) + (m.verify_s or 0.0)
     left = m.round_s - spent
     if left < -PHASE_SLACK * m.round_s:

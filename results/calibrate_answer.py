@@ -12,7 +12,7 @@ from specplan.results.answer import Answer
 from specplan.results.calibrate_block import passes_block, round_block
 from specplan.results.diagnose_answer import fastest, finding
 from specplan.results.diagnose_text import finding_text
-from specplan.results.tables import columns, facts, heading, milliseconds, times
+from specplan.results.tables import columns, facts, heading, times
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers.collect import read_evidence
 from specplan.scenarios.importers.costs_evidence import point_of
@@ -187,18 +187,16 @@ def _text(
 
 
 def _passes_text(fits: Sequence[tuple[PassTimes, LinearFit]]) -> list[RenderableType]:
-    header = ("passes", "base", "sequence", "position", "cached token", "points", "worst")
+    header = ("us per", "pass", "sequence", "position", "cached", "n", "worst")
     rows = [
         (
             one.label or one.kind,
-            milliseconds(fit.base_s),
-            milliseconds(fit.per_sequence_s),
-            milliseconds(fit.per_token_s),
-            f"{1e6 * fit.per_context_token_s:.3g} us",
+            *(f"{1e6 * value:,.3g}" if value < 1e-4 else f"{1e6 * value:,.0f}" for value in terms),
             str(fit.points),
-            f"{100 * fit.worst:.1f} %",
+            f"{100 * fit.worst:.0f} %",
         )
         for one, fit in fits
+        for terms in [(fit.base_s, fit.per_sequence_s, fit.per_token_s, fit.per_context_token_s)]
     ]
     parts: list[RenderableType] = [heading("Linear cost of a pass"), columns(header, rows)]
     if len(fits) == 1:

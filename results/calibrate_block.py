@@ -46,19 +46,24 @@ def round_block(found: Finding) -> str:
         row.point.source for row in rows
     )
     overhead_s, extra = 0.0, False
+    kinds: tuple[str, ...]
     comment = ""
     if isinstance(fit, RoundFit) and point.draft_s is None and point.verify_s is None:
-        round_s, draft_s, kind = fit.verify_s, fit.draft_s, "fitted"
+        round_s, draft_s = fit.verify_s, fit.draft_s
+        kinds = ("fitted", "fitted")
         residual = max(map(abs, fit.residuals))
         exact = "solved exactly" if fit.points == 2 else f"largest residual {100 * residual:.2g} %"
         source += f"; {exact}"
     elif measured.draft_s is not None and measured.verify_s is not None:
         extra = 0.5 < (point.extra_draft_steps or 0.0) < 1.5
         steps = point.draft_steps or gamma
-        round_s, draft_s, kind = measured.verify_s, measured.draft_s / steps, "measured"
+        round_s, draft_s = measured.verify_s, measured.draft_s / steps
+        solved = (point.verify_s is None, point.draft_s is None)
+        kinds = tuple("fitted" if one else "measured" for one in solved)
         overhead_s = max(measured.overhead_s or 0.0, 0.0)
     else:
-        round_s, draft_s, kind = measured.round_s, 0.0, "measured"
+        round_s, draft_s = measured.round_s, 0.0
+        kinds = ("measured", "assumed")
         comment = (
             f"# target.round is a whole round at gamma {gamma}, drafting included: do not change "
             "gamma\n"
@@ -66,9 +71,9 @@ def round_block(found: Finding) -> str:
     base = found.group.baseline
     step_source = base.source if base else ""
     lines = [
-        f"target:\n  round:\n{_cost(round_s, kind, source)}",
+        f"target:\n  round:\n{_cost(round_s, kinds[0], source)}",
         f"  step:\n{_cost(measured.step_s, 'measured', step_source)}",
-        f"draft:\n  step:\n{_cost(draft_s, kind, source)}",
+        f"draft:\n  step:\n{_cost(draft_s, kinds[1], source)}",
         "speculation:",
         "  method: draft_model",
         f"  gamma: {gamma}",

@@ -18,6 +18,7 @@ from specplan.models.diagnosis import Diagnosis, Warned, diagnose
 from specplan.models.shorter_draft import shorter_draft
 from specplan.results.tables import times
 from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.importers.costs_groups import name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,10 @@ def finding(group: Group) -> Finding:
     rows = tuple(_row(group, point, fit) for point in group.points)
     warnings = group.warnings()
     for row in rows:
-        warnings += row.diagnosis.warnings if row.diagnosis else ()
+        if row.diagnosis:
+            warnings += (
+                Warned(one.code, f"{name(row.point)}: {one.says}") for one in row.diagnosis.warnings
+            )
         warnings += _too_long(row)
     base = group.baseline
     value: dict[str, Any] = {

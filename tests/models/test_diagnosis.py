@@ -59,6 +59,12 @@ def test_phases_must_sum_to_the_round() -> None:
     assert diagnose(Measured(10e-3, 20e-3, 2.5, 2, 8e-3, 12e-3)).warnings == ()
 
 
+def test_a_verify_pass_is_no_cheaper_than_a_plain_step() -> None:
+    found = diagnose(Measured(10e-3, 20e-3, 2.5, 2, draft_s=12e-3, verify_s=8e-3))
+    assert [one.code for one in found.warnings] == ["impossible_verify"]
+    assert "8 ms would be cheaper than a plain step of 10 ms" in found.warnings[0].says
+
+
 @pytest.mark.parametrize(
     ("draft_s", "verify_s", "cause"),
     [

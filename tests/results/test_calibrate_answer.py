@@ -72,7 +72,12 @@ def test_a_known_draft_step_settles_the_verify_pass(tmp_path: Path) -> None:
     value = calibrate_answer(points=[SPECBUNDLE[0] + " draft=0.352 ms"], baseline="5.264 ms").json
     assert 1e3 * value["groups"][0]["points"][0]["verify_s"] == pytest.approx(6.113, abs=5e-4)
     (block,) = value["scenarios"]
-    assert predicted(block, tmp_path).break_even_draft_step_s > 0
+    assert block.count("evidence: fitted") == 1  # the rest of a round; step and draft are measured
+    found = predicted(block, tmp_path)
+    assert 1 / found.tpot_s == pytest.approx(404.25, rel=1e-4)
+    assert found.break_even_draft_step_s == pytest.approx(
+        (2.8981 * 5.264e-3 - 6.113e-3) / 3, rel=1e-3
+    )
 
 
 def test_labels_are_systems_and_one_can_be_chosen(tmp_path: Path) -> None:
