@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -94,7 +95,7 @@ _EMPTY = ("neither acceptance nor a time in it",)
 def _read_kind(path: Path, model: str) -> list[Evidence]:
     head = read_head(path)
     if _JSON_START.match(head):
-        return _read_json(path)
+        return (_is_wrapped_log(head, str(path)) and _read_log(path)) or _read_json(path)
     if is_prometheus(head):
         return vllm_metrics.evidence(read_scrape(path, model))
     if console.TITLE.encode() in head:
@@ -103,12 +104,23 @@ def _read_kind(path: Path, model: str) -> list[Evidence]:
     return found if found else _read_yaml(path, head)
 
 
+def _is_wrapped_log(head: bytes, file: str) -> bool:
+    """Return whether the lines are JSON objects of no known kind, as containers wrap a log."""
+    try:
+        first = json.loads(head.partition(b"\n")[0])
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(first, dict):
+        return False
+    return not any(knows(Record(first, file, 1)) for knows, _ in _JSON_KINDS)
+
+
 def _read_json(path: Path) -> list[Evidence]:
     file = str(path)
     try:
         documents, dropped = read_documents(whole_text(path), file)
     except ScenarioError:
-        found = _read_log(path)  # container logs wrap lines in {"log": "…"}, cut anywhere
+        found = _read_log(path)  # a wrapped log may be cut anywhere
         if found:
             return found
         raise
@@ -184,7 +196,10 @@ def _read_log(path: Path) -> list[Evidence]:
             sgl.take(line, text)
         else:
             llama.take(line, marker - _LLAMACPP_FROM, text)
-    return [*vllm.evidence(), *sgl.evidence(), *llama.evidence()]
+    found = [*vllm.evidence(), *sgl.evidence(), *llama.evidence()]
+    if not found and (complaint := vllm.complaint or sgl.complaint):
+        raise ScenarioError(complaint)
+    return found
 
 
 def _read_yaml(path: Path, head: bytes) -> list[Evidence]:

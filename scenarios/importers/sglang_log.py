@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from specplan.scenarios.errors import Fault
 from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
 
 if TYPE_CHECKING:
@@ -110,6 +111,15 @@ class LogReader:
         if dotted:
             fits = {(formula, n) for formula, n in fits if formula == "old"}
         self._readings[dotted] = self._readings.get(dotted, fits) & fits
+
+    @property
+    def complaint(self) -> Fault | None:
+        """Return what to say of a log whose lines hold no acceptance."""
+        if not self._plain and not self._broken:
+            return None
+        many = self._plain + self._broken
+        wrong = f"{many} Decode batch lines, none with accept len and running requests"
+        return Fault(wrong, "the log of a server that speculates", self.file)
 
     def evidence(self) -> list[Evidence]:
         """Return the pooled evidence: lines weighted by their running requests."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from specplan.scenarios.errors import Fault
 from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
 from specplan.scenarios.importers.vllm_window import (
     COUNTS,
@@ -148,6 +149,14 @@ class LogReader:
                 rounding=0.0005,
             )
         )
+
+    @property
+    def complaint(self) -> Fault | None:
+        """Return what to say of a log that configures speculation and never reports it."""
+        if self._configured is None and not self._method:
+            return None
+        wrong = "speculation is configured but no SpecDecoding metrics line was written"
+        return Fault(wrong, "a log with traffic, without --disable-log-stats", self.file)
 
     def evidence(self) -> list[Evidence]:
         """Return one piece of evidence for each draft length that was seen."""

@@ -68,6 +68,8 @@ GOOD = LOG.format("2.87", 489, 1572, "0.740, 0.473, 0.309, 0.187, 0.099, 0.057",
             b'{"completed": 5, "accept_length": 0.3, "mean_tpot_ms": 3.0}',
             "acceptance length 0.3 is below 1",
         ),
+        (b"{'speculative_config': {'num_speculative_tokens': 3}}\n", "no SpecDecoding metrics"),
+        (b"Decode batch, #running-req: 8, cuda graph: True\n" * 2, "2 Decode batch lines, none"),
         (b"draft acceptance rate = 0.57576 (  171 accepted /   297 generated)\n", "how many round"),
         (b"SpecDecoding metrics: Draft acceptance rate: 50.0%, Accepted: 66 tokens, Drafted: "
          b"132 tokens\n", "does not say in how many rounds"),
