@@ -5,6 +5,8 @@ The id of a report is its id in ../shared/cases/reports.json; figures are typed 
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,10 @@ from specplan.models.cost import table
 from specplan.models.round_costs import round_costs
 from specplan.models.speedup import predict
 from specplan.results.calibrate_answer import calibrate_answer
+from specplan.results.metrics import summary
 from specplan.scenarios.importers.costs_lines import parse_clock
+from specplan.scenarios.load import load
+from specplan.sim.simulate import simulate
 
 
 def answered(*points: str, baseline: str = "") -> dict[str, Any]:
@@ -35,6 +40,19 @@ def by_label(value: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def codes(found: dict[str, Any]) -> set[str]:
     return {one["code"] for one in found["warnings"]}
+
+
+REPORTS = Path(__file__).parents[3] / "shared" / "cases" / "reports.json"
+KINDS = {"measurement_trap", "breakeven", "closed_form", "best_gamma", "multi_gpu_placement",
+         "verify_curve", "regime", "ttft", "need_more_data"}  # fmt: skip
+
+
+@pytest.mark.skipif(not REPORTS.is_file(), reason="../shared/cases/reports.json is absent")
+def test_every_report_about_costs_is_here() -> None:
+    reports = json.loads(REPORTS.read_text(encoding="utf-8"))
+    wanted = {one["id"].lower() for one in reports if one["kind"] in KINDS}
+    answered_here = {name.split("_")[1] for name in globals() if name.startswith("test_")}
+    assert wanted <= answered_here
 
 
 # measurement traps
@@ -322,6 +340,26 @@ def test_c53_the_gain_vanishes_on_four_gpus() -> None:
     assert found["tp1"]["points"][0]["speedup"] == pytest.approx(1.429, rel=0.01)
     assert found["tp4"]["points"][0]["speedup"] == pytest.approx(0.967, rel=0.01)
     assert 1e3 * found["tp4"]["points"][0]["tpot_s"] == pytest.approx(16.9, abs=0.06)
+
+
+def test_c55_per_user_and_per_gpu_are_two_answers() -> None:
+    # 30 ms, γ 3, α 0.75; the draft adds 10 to 30 % to a step on the target's GPU. The draft step
+    # there (2 ms: 20 % over three) is ours; a GPU of its own hides nothing of it but is not free.
+    sets = ["target.round=30 ms", "target.step=30 ms", "draft.step=2 ms", "speculation.gamma=3",
+            "speculation.acceptance={alpha: 0.75}", "workload.requests=300"]  # fmt: skip
+    figures = {}
+    for place, more in (
+        ("colocated", []),
+        ("dedicated", ["draft.placement=dedicated", "draft.transfer=0 ms"]),
+        ("plain", ["speculation.method=none"]),
+    ):
+        found = summary(simulate(load("toy-20ms", [*sets, *more])))
+        figures[place] = (found["output_throughput"], found["output_throughput_per_gpu"])
+    assert figures["colocated"][0] == pytest.approx(figures["dedicated"][0], rel=0.01)
+    assert figures["dedicated"][1] == pytest.approx(figures["dedicated"][0] / 2, rel=0.01)
+    assert figures["colocated"][1] > figures["plain"][1] > 0
+    tau = float(tokens_per_round_from_alpha(0.75, 3))
+    assert figures["colocated"][0] == pytest.approx(tau / 36e-3, rel=0.05)
 
 
 def test_c56_the_draft_belongs_on_the_second_card() -> None:
