@@ -2,13 +2,13 @@
 
 A look at one load is a set of replications on consecutive seeds, the same seeds at every load
 (common luck). A load counts as met only when the interval of every ratio figure/limit lies at or
-below 1, as missed only when one lies above, and is looked at longer otherwise.
+below 1, as missed only when one lies above, and as undecided otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from specplan.sim.ledger import scenario_hash
 from specplan.sim.sweep import simulate_point
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
     from numpy.typing import NDArray
@@ -26,13 +27,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Ratios = Callable[[float, int], "Floats"]
-"""(load, replications) → figure over limit `(replications, objectives)`; inf where none exists."""
-
-CONFIDENCE = 0.99  # of one look; a search takes several, so that all together hold at about 95 %
-FIRST_RUNS, MOST_RUNS = 4, 32
-STRIDE = 1.5  # between loads while the search looks for its two ends
+CONFIDENCE = 0.95  # of the interval of one look
+FIRST_RUNS, MOST_RUNS = 6, 24
+STRIDE = 1.4  # between loads while the search looks for its two ends
 IDLE = 0.01  # of the first guess: a load at which requests hardly meet
+STEPS = 24
 
 
 class Trials:
@@ -43,9 +42,13 @@ class Trials:
         self.runs = 0
         self._known: dict[str, dict[str, float]] = {}
 
-    def figures(self, scenario: Scenario, runs: int, requests: int | None = None) -> dict[str, Floats]:
+    def figures(
+        self, scenario: Scenario, runs: int, requests: int | None = None
+    ) -> dict[str, Floats]:
         """Simulate `runs` seeds from the scenario's own on; return each figure as `(runs,)`."""
-        workload = scenario.workload.model_copy(update={"requests": requests or self.requests})
+        workload = scenario.workload.model_copy(
+            update={"requests": requests or self.requests, "warmup": None}
+        )
         seeds = range(scenario.seed, scenario.seed + runs)
         asked = [scenario.model_copy(update={"seed": s, "workload": workload}) for s in seeds]
         keys = [scenario_hash(one) for one in asked]
@@ -61,30 +64,54 @@ class Trials:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What replications say at one load: `ratios (runs, objectives)`, figure over limit."""
+    """What replications say at one load.
+
+    `ratios (runs, objectives)` are figures over limits, inf without a steady state; `control
+    (runs,)` is a quantity of each run with expectation 0 (by how much more it happened to be
+    offered), on which the ratios are regressed: control variates (Law, Simulation Modeling and
+    Analysis, 5th ed., § 11.4).
+    """
 
     load: float
     ratios: Floats
+    control: Floats
+
+    @cached_property
+    def _fit(self) -> tuple[Floats, Floats]:
+        """Mean ratios and half widths, with what the control explains taken out."""
+        from scipy.special import stdtrit
+
+        runs, ratios = self.ratios.shape[0], self.ratios
+        x = self.control - self.control.mean()
+        spread = float(x @ x)
+        helped = runs >= 4 and spread > 0 and bool(np.isfinite(ratios).all())
+        mean: Floats = ratios.mean(axis=0)
+        if not np.isfinite(mean).all() or runs < 2:
+            return mean, np.full(ratios.shape[1], np.inf)
+        residual = ratios - mean
+        scale, freedom = 1 / runs, runs - 1
+        if helped:
+            slope = x @ ratios / spread
+            residual = residual - np.outer(x, slope)
+            mean = mean - slope * self.control.mean()
+            scale, freedom = 1 / runs + float(self.control.mean()) ** 2 / spread, runs - 2
+        error = np.sqrt((residual**2).sum(axis=0) / freedom * scale)
+        return mean, float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
 
     @property
     def means(self) -> Floats:
         """Mean ratio of each objective."""
-        means: Floats = self.ratios.mean(axis=0)
-        return means
+        return self._fit[0]
 
     @property
     def half_widths(self) -> Floats:
-        """Half width of each ratio's interval (Student's t over replications)."""
-        from scipy.special import stdtrit
+        """Half width of each ratio's 95 % interval (Student's t over replications)."""
+        return self._fit[1]
 
-        runs = len(self.ratios)
-        if runs < 2:
-            return np.full(self.ratios.shape[1], np.inf)
-        with np.errstate(invalid="ignore"):
-            spread = self.ratios.std(axis=0, ddof=1)
-        t = float(stdtrit(runs - 1, 0.5 + CONFIDENCE / 2))
-        widths: Floats = np.nan_to_num(t * spread / np.sqrt(runs), nan=np.inf)
-        return widths
+    @property
+    def stable(self) -> bool:
+        """Whether every replication had a steady state."""
+        return bool(np.isfinite(self.ratios).all())
 
     @property
     def met(self) -> bool:
@@ -94,9 +121,7 @@ class Look:
     @property
     def missed(self) -> bool:
         """Whether an interval lies above its limit, or a replication had no steady state."""
-        if np.isinf(self.ratios).any():
-            return True
-        return bool(np.any(self.means - self.half_widths > 1))
+        return not self.stable or bool(np.any(self.means - self.half_widths > 1))
 
     @property
     def worst(self) -> int:
@@ -128,89 +153,163 @@ class Capacity:
         return self.load, self.missed.load if self.missed else float("inf")
 
     @property
+    def estimate(self) -> float:
+        """Middle of the interval (geometric); the end that exists where the other does not."""
+        low, high = self.interval
+        return float(np.sqrt(low * high)) if low and np.isfinite(high) else low
+
+    @property
     def resolved(self) -> bool:
         """Whether the interval is inside the tolerance."""
         low, high = self.interval
-        return high <= low * (1 + self.tolerance)
+        return high <= low * (1 + self.tolerance) * (1 + 1e-9)
 
 
-def largest_load(
-    ratios: Ratios,
+def largest_load(  # noqa: PLR0917
+    look_at: Callable[[float, int], Look],
     guess: float,
-    *,
     tolerance: float,
+    most_load: float = float("inf"),
     first_runs: int = FIRST_RUNS,
     most_runs: int = MOST_RUNS,
-    most_load: float = float("inf"),
 ) -> Capacity:
     """Search the largest load at which every ratio is at most 1; ratios rise with the load.
 
-    Brackets from `guess` in strides of 1.5, then bisects (geometrically) until missed/met ≤
-    1 + tolerance. A load whose interval straddles 1 after `most_runs` is neither met nor missed:
-    the search closes in from both sides and stops where noise allows no more (`resolved` is False).
-    A bracket beyond `most_load` is not searched.
+    Strides of 1.4 find loads below and above, a secant the crossing of the worst ratio; then looks
+    a little below and a little above it, with as many runs as the noise asks for, until one is met,
+    one missed, and missed/met ≤ 1 + tolerance. Where `most_runs` do not suffice for that, the two
+    ends lie further apart and `resolved` is False. No load beyond `most_load` is tried.
 
-    >>> found = largest_load(lambda load, runs: np.full((runs, 1), load / 5), 2.0, tolerance=0.01)
+    >>> def look(load, runs): return Look(load, np.full((runs, 1), load / 5), np.zeros(runs))
+    >>> found = largest_load(look, 2.0, tolerance=0.01)
     >>> found.resolved, found.interval[0] <= 5 < found.interval[1]
     (True, True)
-    >>> largest_load(lambda load, runs: np.full((runs, 1), 1.2), 2.0, tolerance=0.01).met is None
+    >>> largest_load(lambda load, runs: look(9.0, runs), 2.0, tolerance=0.01).met is None
     True
     """
-    looks: dict[float, Look] = {}
+    search = _Search(look_at, tolerance, first_runs, most_runs)
+    search.bracket(guess, most_load)
+    if search.below() is not None and search.above() is not None:
+        search.close_in()
+    met, missed = search.ends()
+    return Capacity(met, missed, tuple(sorted(search.looks.values(), key=_load)), tolerance)
 
-    def look(load: float) -> Look:
-        runs = first_runs
-        found = Look(load, ratios(load, runs))
-        while not (found.met or found.missed) and runs < most_runs:
-            runs = min(2 * runs, most_runs)
-            found = Look(load, ratios(load, runs))
-        looks[load] = found
+
+class _Search:
+    """The looks taken so far, the best one at each load."""
+
+    def __init__(
+        self, look_at: Callable[[float, int], Look], tolerance: float, runs: int, most_runs: int
+    ) -> None:
+        self.look_at, self.tolerance = look_at, tolerance
+        self.runs, self.most_runs = runs, most_runs
+        self.looks: dict[float, Look] = {}
+
+    def look(self, load: float) -> Look:
+        found = self.looks[load] = self.look_at(load, self.runs)
         return found
 
-    _bracket(look, looks, guess, most_load)
-    for _ in range(64):
-        low, high = _ends(looks)
-        if low is None or high is None or high.load <= low.load * (1 + tolerance):
-            break
-        load = _next(looks, low.load, high.load, tolerance)
-        if load is None:
-            break
-        look(load)
-    met, missed = _ends(looks)
-    return Capacity(met, missed, tuple(looks[load] for load in sorted(looks)), tolerance)
+    def below(self) -> Look | None:
+        """Return the largest load whose mean ratios are at most 1, below all that are not."""
+        above = self.above()
+        kept = [
+            one
+            for one in self.looks.values()
+            if one.means.max() <= 1 and (above is None or one.load < above.load)
+        ]
+        return max(kept, key=_load, default=None)
 
+    def above(self) -> Look | None:
+        """Return the smallest load with a mean ratio above 1."""
+        over = (one for one in self.looks.values() if not one.means.max() <= 1)
+        return min(over, key=_load, default=None)
 
-def _bracket(
-    look: Callable[[float], Look], looks: dict[float, Look], guess: float, most_load: float
-) -> None:
-    """Look upwards until a load is missed, and downwards until one is met, at last when idle."""
-    load = min(guess, most_load)
-    while not look(load).missed and load < most_load and load < guess * 1e6:
-        load = min(load * STRIDE, most_load)
-    load = min(looks)
-    for step in range(4):
-        if _ends(looks)[0] is not None:
-            return
-        load = load / STRIDE if step < 3 else guess * IDLE
-        look(load)
+    def ends(self) -> tuple[Look | None, Look | None]:
+        """Return the largest load met for sure below the smallest missed for sure, and that one."""
+        missed = min((one for one in self.looks.values() if one.missed), key=_load, default=None)
+        met = [o for o in self.looks.values() if o.met and (missed is None or o.load < missed.load)]
+        return max(met, key=_load, default=None), missed
 
+    def bracket(self, guess: float, most_load: float) -> None:
+        """Look upwards until the mean is above its limit, and downwards until it is below."""
+        load = min(guess, most_load)
+        while self.look(load).means.max() <= 1 and load < most_load and load < guess * 1e6:
+            load = min(load * STRIDE, most_load)
+        load = min(self.looks)
+        for step in range(6):
+            if self.below() is not None:
+                return
+            load = load / STRIDE ** (step + 1) if step < 5 else guess * IDLE
+            self.look(load)
 
-def _ends(looks: dict[float, Look]) -> tuple[Look | None, Look | None]:
-    """Find the smallest load missed, and the largest met below it (ratios rise, looks are noisy)."""
-    missed = min((one for one in looks.values() if one.missed), key=_load, default=None)
-    below = [one for one in looks.values() if one.met and (not missed or one.load < missed.load)]
-    return max(below, key=_load, default=None), missed
+    def close_in(self) -> None:
+        """Narrow the bracket, then look to both sides of the crossing."""
+        for _ in range(STEPS):
+            below, above = self.below(), self.above()
+            if below is None or above is None or self._done():
+                return
+            if not above.stable or above.load > below.load * (1 + 3 * self.tolerance) * 1.1:
+                self.look(self._between(below, above))
+            else:
+                break
+        self._settle()
 
+    def _settle(self) -> None:
+        """Take as many runs as the noise asks for, then look where the answer should be sure."""
+        slope = self._slope()
+        widen = 1.0
+        for _ in range(STEPS):
+            if self._done():
+                return
+            crossing, spread = self._crossing(slope)
+            wanted = 0.4 * self.tolerance
+            if spread > wanted and self.runs < self.most_runs:
+                more = int(np.ceil(self.runs * (spread / wanted) ** 2))
+                self.runs = min(self.most_runs, max(self.runs + 2, more))
+                self.look(crossing)
+                continue
+            margin = 1 + widen * min(max(1.15 * spread, 0.1 * self.tolerance), 0.9)
+            if self.runs < self.most_runs:
+                margin = min(margin, float(np.sqrt(1 + self.tolerance)))
+            low, high = self.look(crossing / margin), self.look(crossing * margin)
+            if self.runs == self.most_runs and low.met and high.missed:
+                return  # as close as so many runs can tell
+            widen *= 1.3
+            self.runs = min(self.most_runs, int(1.5 * self.runs))
 
-def _next(looks: dict[float, Look], low: float, high: float, tolerance: float) -> float | None:
-    """Choose the next load between the ends: their middle, or the wider gap beside the undecided."""
-    undecided = [load for load in looks if low < load < high]
-    if not undecided:
-        return float(np.sqrt(low * high))
-    below, above = min(undecided) / low, high / max(undecided)
-    if max(below, above) <= 1 + tolerance / 2:
-        return None
-    return float(low * np.sqrt(below) if below >= above else high / np.sqrt(above))
+    def _done(self) -> bool:
+        met, missed = self.ends()
+        return bool(met and missed and missed.load <= met.load * (1 + self.tolerance) * (1 + 1e-9))
+
+    @staticmethod
+    def _between(below: Look, above: Look) -> float:
+        """Choose a load inside a wide bracket: a secant in logarithms, kept away from its ends."""
+        wide = float(np.log(above.load / below.load))
+        share = 0.5
+        if above.stable and below.means.max() > 0:
+            low, high = np.log(below.means.max()), np.log(above.means.max())
+            share = float(np.clip(-low / (high - low), 0.2, 0.8)) if high > low else 0.5
+        return float(below.load * np.exp(share * wide))
+
+    def _slope(self) -> float:
+        """Estimate d ln(worst ratio)/d ln(load) from the two looks around the crossing."""
+        below, above = self.below(), self.above()
+        assert below is not None  # a bracket was found before
+        assert above is not None
+        rise = np.log(above.means.max() / max(below.means.max(), 1e-9))
+        return max(float(rise / np.log(above.load / below.load)), 0.05)
+
+    def _crossing(self, slope: float) -> tuple[float, float]:
+        """Find where the worst mean ratio crosses 1 and how far its interval moves that, relative.
+
+        From the look with the most runs nearest to the crossing: looks with fewer runs have other
+        luck.
+        """
+        most = max(len(one.ratios) for one in self.looks.values() if one.stable)
+        precise = [o for o in self.looks.values() if o.stable and len(o.ratios) == most]
+        near = min(precise, key=lambda one: abs(float(np.log(one.means.max()))))
+        spread = float(near.half_widths[near.worst] / near.means.max()) / slope
+        return near.load * float(near.means.max() ** (-1 / slope)), spread
 
 
 def _load(look: Look) -> float:

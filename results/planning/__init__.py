@@ -1,0 +1,1 @@
+"""The questions of `specplan plan`, one file a question."""

@@ -1,0 +1,177 @@
+"""Which input moves the answer most, and which measurement would pay most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.load import override
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specplan.results.planning.loads import Planner
+    from specplan.scenarios.schema import Scenario
+    from specplan.sim.capacity import Capacity
+
+STEP = 0.1
+RUNS = 6
+# How far an input is usually off, by where it is from: our assumption, shown with the answer.
+UNCERTAINTY = {
+    "measured": 0.03,
+    "fitted": 0.1,
+    "analytical": 0.1,
+    "datasheet": 0.2,
+    "assumed": 0.3,
+}
+COSTS = ("target.round", "target.step", "target.prefill", "draft.step", "draft.prefill")
+LENGTHS = ("workload.prompt_tokens", "workload.output_tokens")
+
+
+@dataclass(frozen=True)
+class Swing:
+    """What ±10 % of one input do to the rate per replica, relative, and what it is known by."""
+
+    field: str
+    lower: float
+    higher: float
+    evidence: str
+
+    @property
+    def width(self) -> float:
+        """Size of the bar."""
+        return abs(self.higher - self.lower)
+
+    @property
+    def at_stake(self) -> float:
+        """How far this input may put the answer off: its swing at the usual error of its kind."""
+        return self.width / (2 * STEP) * UNCERTAINTY[self.evidence]
+
+
+def tornado(planner: Planner, scenario: Scenario, capacity: Capacity) -> list[Swing]:
+    """Move every input by ±10 % at the capacity and see what that does to it; the largest first.
+
+    Linear: Δ ln rate = −Δ ln(worst figure)/(d ln figure/d ln rate), on the same seeds. Empty where
+    the capacity has no slope to go by.
+    """
+    met, missed = capacity.met, capacity.missed
+    if met is None or missed is None or not missed.stable:
+        return []
+    worst = missed.worst
+    base = planner.look(scenario, met.load, RUNS)
+    steeper = planner.look(scenario, missed.load, RUNS)
+    rise = np.log(steeper.ratios[:, worst].mean() / base.ratios[:, worst].mean())
+    slope = float(rise / np.log(missed.load / met.load))
+    if not slope > 0:
+        return []
+    swings = []
+    for field in inputs(scenario):
+        ends = []
+        for factor in (1 - STEP, 1 + STEP):
+            changed = scaled(scenario, field, factor)
+            if changed is None:
+                ends.append(0.0)
+                continue
+            look = planner.look(changed, met.load, RUNS)
+            ratio = look.ratios[:, worst].mean() / base.ratios[:, worst].mean()
+            moved = -float(np.log(ratio)) / slope if np.isfinite(ratio) else -1.0
+            ends.append(float(np.expm1(np.clip(moved, -3, 3))))
+        swings.append(Swing(field, ends[0], ends[1], evidence_of(scenario, field)))
+    return sorted((s for s in swings if s.width > 1e-4), key=lambda s: -s.width)
+
+
+def inputs(scenario: Scenario) -> Iterator[str]:
+    """Name the inputs that can be scaled: the terms of costs, acceptance, overheads, lengths."""
+    data = scenario.resolved()
+    for block in COSTS:
+        yield from (f"{block}.{leaf}" for leaf in _terms(_at(data, block)))
+    if scenario.gamma:
+        yield "speculation.acceptance"
+        yield from (f for f in ("speculation.overhead", "draft.transfer") if _positive(data, f))
+    yield from (
+        f
+        for f in LENGTHS
+        if getattr(scenario, f.split(".")[1]).kind in ("fixed", "lognormal")
+        and getattr(scenario, f.split(".")[1]).mean() > 1
+    )
+
+
+def _terms(block: Any) -> Iterator[str]:
+    if not isinstance(block, dict):
+        return
+    for key, value in block.items():
+        if key in ("constant", "overhead", "launch_floor") and _seconds(value) > 0:
+            yield key
+        if key == "linear":
+            yield from (f"linear.{name}" for name, term in value.items() if _seconds(term) > 0)
+
+
+def scaled(scenario: Scenario, field: str, factor: float) -> Scenario | None:
+    """Scale one input; acceptance moves the chance of a rejection, 1 − a. None where it cannot."""
+    data = scenario.resolved()
+    try:
+        if field == "speculation.acceptance":
+            return _with_acceptance(scenario, factor)
+        if field in LENGTHS:
+            lengths = getattr(scenario, field.split(".")[1])
+            if lengths.kind == "fixed":
+                return override(scenario, [f"{field}={max(1, round(lengths.fixed * factor))}"])
+            return override(scenario, [f"{field}.lognormal.mean={lengths.lognormal.mean * factor}"])
+        seconds = _seconds(_at(data, field)) * factor
+        return override(scenario, [f"{field}={seconds:.12g} s"])
+    except ScenarioError:
+        return None
+
+
+def _with_acceptance(scenario: Scenario, factor: float) -> Scenario | None:
+    """Scale the conditional acceptance at every position, at most to 1."""
+    law = scenario.acceptance(scenario.gamma)
+    if len(law.weight) > 1 or np.isfinite(law.concentration).any() or not scenario.gamma:
+        return None
+    conditional = law.unconditional[0].copy()
+    conditional[1:] = np.divide(
+        conditional[1:],
+        conditional[:-1],
+        out=np.zeros_like(conditional[1:]),
+        where=conditional[:-1] > 0,
+    )
+    moved = ", ".join(f"{min(1.0, a * factor):.9g}" for a in conditional)
+    return override(scenario, [f"speculation.acceptance={{conditional: [{moved}]}}"])
+
+
+def evidence_of(scenario: Scenario, field: str) -> str:
+    """Tell where an input is from: its block, else the record, else assumed."""
+    data = scenario.resolved()
+    block = ".".join(field.split(".")[:2])
+    stated = _at(data, block)
+    if isinstance(stated, dict) and stated.get("evidence") in UNCERTAINTY:
+        return str(stated["evidence"])
+    record = scenario.record.evidence
+    if isinstance(record, dict):
+        for name in (field, block, field.split(".", maxsplit=1)[0]):
+            word = str(record.get(name, "")).partition(":")[0].strip()
+            if word in UNCERTAINTY:
+                return word
+    return "assumed"
+
+
+def _at(data: Any, path: str) -> Any:
+    for key in path.split("."):
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _positive(data: Any, path: str) -> bool:
+    return _seconds(_at(data, path)) > 0
+
+
+def _seconds(value: Any) -> float:
+    from specplan.scenarios.units import UnitError, parse_duration
+
+    try:
+        return parse_duration(value) if value is not None else 0.0
+    except (UnitError, TypeError):
+        return 0.0
