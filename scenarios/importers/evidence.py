@@ -12,6 +12,8 @@ from specplan.scenarios.errors import Fault, ScenarioError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+LONGEST = 1001  # tokens of a round: the longest draft a scenario can hold, and the bonus
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -214,10 +216,10 @@ def _rate_faults(evidence: Evidence) -> list[tuple[str, str]]:
     faults = []
     rates, tau, gamma = evidence.unconditional, evidence.acceptance_length, evidence.gamma
     slack = evidence.rounding + 1e-9
-    if tau is not None and not (isfinite(tau) and tau >= 1 - slack):
-        faults.append(
-            (f"acceptance length {_number(tau)} is below 1", "1 or more: it includes the bonus")
-        )
+    if tau is not None and not (isfinite(tau) and 1 - slack <= tau <= LONGEST):
+        side = "above any draft" if tau > LONGEST else "below 1"
+        right = f"1 to {LONGEST}: it includes the bonus"
+        faults.append((f"acceptance length {_number(tau)} is {side}", right))
     elif tau is not None and gamma and tau > gamma + 1 + slack:
         faults.append(
             (

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from specplan.scenarios.errors import Fault
 from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 KIND = "llamacpp-log"
 MARKERS = (b"statistics ", b"draft acceptance", b"  eval time =")
@@ -84,6 +81,24 @@ def parse_statistics(line: bytes) -> Statistics | None:
 
 
 @dataclass
+class _Requests:
+    """`draft acceptance` lines, added up."""
+
+    accepted: float = 0.0
+    drafted: float = 0.0
+    rounds: float = 0.0
+    lines: int = 0
+    first_line: int = 0
+
+    def add(self, line: int, accepted: int, drafted: int, rounds: int) -> None:
+        self.accepted += accepted
+        self.drafted += drafted
+        self.rounds += rounds
+        self.lines += 1
+        self.first_line = self.first_line or line
+
+
+@dataclass
 class _Total:
     """One drafting method of the log: finished server lives, and the newest line."""
 
@@ -103,18 +118,19 @@ class LogReader:
     def __init__(self, file: str) -> None:
         self.file = file
         self._totals: dict[str, _Total] = {}
-        self._requests = [0.0] * 3  # accepted, drafted, rounds
+        # Requests whose lines tell the rounds, and those whose lines do not.
+        self._counted, self._uncounted = _Requests(), _Requests()
         self._by_position: list[float] = []
-        self._first_request = 0
         self._eval = [0.0, 0.0, 0.0]  # seconds, tokens, requests
-        self._unread: list[int] = []
+        self._unread: list[int] = [0, 0]  # lines, the first of them
 
     def take(self, line: int, marker: int, text: bytes) -> None:
         """Take one line that holds `MARKERS[marker]`."""
         if marker == 0:
             found = parse_statistics(text)
             if found is None:
-                self._unread.extend([line] if b"#calls" in text else [])
+                if b"#calls" in text:
+                    self._cannot_read(line)
             elif found.name in self._totals:
                 self._totals[found.name].add(line, found)
             else:
@@ -129,34 +145,45 @@ class LogReader:
     def _take_request(self, line: int, text: bytes) -> None:
         found = _REQUEST.search(text)
         if found is None:
-            self._unread.append(line)
+            self._cannot_read(line)
             return
-        self._first_request = self._first_request or line
         accepted, drafted = int(found[1]), int(found[2])
         rates = [
             float(part) for part in re.findall(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?", found[4] or b"")
         ]
         length = float(found[3]) if found[3] else 0.0
         excess = sum(rates) or length - 1
-        rounds = accepted / excess if excess > 0 else 0.0
-        self._requests[0] += accepted
-        self._requests[1] += drafted
-        self._requests[2] += rounds
+        rounds = round(accepted / excess) if excess > 0 else 0  # whole, and few in one request
+        (self._counted if rounds else self._uncounted).add(line, accepted, drafted, rounds)
         self._by_position.extend([0.0] * (len(rates) - len(self._by_position)))
         for position, rate in enumerate(rates):
             self._by_position[position] += rate * rounds
 
+    def _cannot_read(self, line: int) -> None:
+        many, first = self._unread
+        self._unread = [many + 1, first or line]
+
+    @property
+    def complaint(self) -> Fault | None:
+        """Return what to say of a log whose requests drafted nothing."""
+        first = self._uncounted.first_line
+        if not first or self._counted.drafted or self._uncounted.drafted:
+            return None
+        right = "requests that drafted something, or the `statistics` lines"
+        return Fault("nothing was drafted", right, self.file, first)
+
     def evidence(self) -> list[Evidence]:
         """Return one piece of evidence for each drafting method of the log."""
         dropped: tuple[str, ...] = ()
-        if self._unread:
-            dropped = (f"{len(self._unread)} lines cut short (first: {self._unread[0]})",)
+        many, first = self._unread
+        if many:
+            dropped = (f"{many} lines cut short (first: {first})",)
         if self._totals:
             found = [self._of_method(total) for total in self._totals.values()]
-        elif self._requests[1]:
+        elif self._counted.drafted or self._uncounted.drafted:
             found = [self._of_requests()]
-        elif self._unread:
-            source = Source(self.file, KIND, line=self._unread[0])
+        elif many:
+            source = Source(self.file, KIND, line=first)
             raise source.fault("the line is cut short", "a whole statistics line")
         else:
             found = []
@@ -215,39 +242,38 @@ class LogReader:
 
     def _of_requests(self) -> Evidence:
         """Return the evidence of `draft acceptance` lines, where no statistics were printed."""
-        accepted, drafted, rounds = self._requests
+        known, other = self._counted, self._uncounted
         seconds, tokens, requests = self._eval
-        warnings = []
-        if not rounds:
-            rounds = tokens - requests - accepted
-            if rounds <= 0:
-                source = Source(self.file, KIND, line=self._first_request)
-                raise source.fault(
-                    f"{accepted:g} of {drafted:g} tokens accepted, but nothing says in how many "
-                    "rounds",
-                    "a log that also holds the `eval time` or `statistics` lines",
-                )
-            warnings.append("rounds = tokens − requests − accepted: those without a draft count")
+        warnings: tuple[str, ...] = ()
+        dropped: tuple[str, ...] = ()
+        rounds = known.rounds
+        if not rounds:  # the form before June 2026: rounds follow from the tokens
+            known, other = other, known
+            rounds = tokens - requests - known.accepted
+            warnings = ("rounds = tokens − requests − accepted: those without a draft count",)
+        elif other.drafted:
+            what = f"{other.lines} requests whose lines do not tell their rounds"
+            dropped = (f"{what}: {other.accepted:g} of {other.drafted:g} accepted",)
+        source = Source(self.file, KIND, f"{known.lines} requests", known.first_line, "llama.cpp")
+        if rounds <= 0:
+            raise source.fault(
+                f"{known.accepted:g} of {known.drafted:g} tokens accepted, but nothing says in "
+                "how many rounds",
+                "a log that also holds the `eval time` or `statistics` lines",
+            )
         rates = tuple(weight / rounds for weight in self._by_position)
         return checked(
             Evidence(
-                Source(self.file, KIND, "draft acceptance lines", self._first_request, "llama.cpp"),
+                source,
                 gamma=len(rates) or None,
                 drafting_rounds=rounds,
-                drafted_tokens=drafted,
-                accepted_tokens=accepted,
+                drafted_tokens=known.drafted,
+                accepted_tokens=known.accepted,
                 unconditional=rates,
-                acceptance_length=1 + accepted / rounds,
+                acceptance_length=1 + known.accepted / rounds,
                 rounding=0.005,
                 latency=Latency(token_s=seconds / tokens if tokens and seconds else None),
-                warnings=tuple(warnings),
+                dropped=dropped,
+                warnings=warnings,
             )
         )
-
-
-def read(file: str, marked: Iterable[tuple[int, int, bytes]]) -> list[Evidence]:
-    """Return the evidence of the marked lines of a llama.cpp log."""
-    reader = LogReader(file)
-    for line, marker, text in marked:
-        reader.take(line, marker, text)
-    return reader.evidence()

@@ -197,7 +197,7 @@ def _read_log(path: Path) -> list[Evidence]:
         else:
             llama.take(line, marker - _LLAMACPP_FROM, text)
     found = [*vllm.evidence(), *sgl.evidence(), *llama.evidence()]
-    if not found and (complaint := vllm.complaint or sgl.complaint):
+    if not found and (complaint := vllm.complaint or sgl.complaint or llama.complaint):
         raise ScenarioError(complaint)
     return found
 

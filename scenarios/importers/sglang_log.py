@@ -7,13 +7,9 @@ correct drafts / (number of draft tokens − 1). Which one holds is read off the
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from specplan.scenarios.errors import Fault
 from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 KIND = "sglang-log"
 MARKERS = (b"Decode batch",)
@@ -172,11 +168,3 @@ def _explain(fits: set[Reading]) -> str:
             "accept rate here is accept len / draft tokens (builds of 2025): not accepted/drafted"
         )
     return "some lines print accept len / draft tokens as the rate (2025), some accepted / drafted"
-
-
-def read(file: str, marked: Iterable[tuple[int, int, bytes]]) -> list[Evidence]:
-    """Return the evidence of the `Decode batch` lines of a log."""
-    reader = LogReader(file)
-    for line, _, text in marked:
-        reader.take(line, text)
-    return reader.evidence()

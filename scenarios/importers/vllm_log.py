@@ -24,8 +24,6 @@ from specplan.scenarios.importers.vllm_window import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -265,11 +263,3 @@ def _v0_evidence(file: str, line: int, values: tuple[float, ...]) -> Evidence:
             warnings=tuple(warnings),
         )
     )
-
-
-def read(file: str, marked: Iterable[tuple[int, int, bytes]]) -> list[Evidence]:
-    """Return the evidence of the marked lines of a vLLM log."""
-    reader = LogReader(file)
-    for line, marker, text in marked:
-        reader.take(line, marker, text)
-    return reader.evidence()

@@ -70,6 +70,7 @@ GOOD = LOG.format("2.87", 489, 1572, "0.740, 0.473, 0.309, 0.187, 0.099, 0.057",
         ),
         (b"{'speculative_config': {'num_speculative_tokens': 3}}\n", "no SpecDecoding metrics"),
         (b"Decode batch, #running-req: 8, cuda graph: True\n" * 2, "2 Decode batch lines, none"),
+        (b"draft acceptance rate = nan (  0 accepted /   0 generated)\n", "nothing was drafted"),
         (b"draft acceptance rate = 0.57576 (  171 accepted /   297 generated)\n", "how many round"),
         (b"SpecDecoding metrics: Draft acceptance rate: 50.0%, Accepted: 66 tokens, Drafted: "
          b"132 tokens\n", "does not say in how many rounds"),

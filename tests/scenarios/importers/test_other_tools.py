@@ -227,3 +227,16 @@ def test_llmservingsim_clocks_out_of_order(tmp_path: Path) -> None:
 def test_unknown_objects_beside_known_ones_are_said(tmp_path: Path) -> None:
     (found,) = read(tmp_path, SGLANG, {"hello": 1})
     assert found.dropped == ("1 objects of no known kind (line 2)",)
+
+
+def test_llamacpp_requests_without_rounds_are_not_counted_in(tmp_path: Path) -> None:
+    """0 of 90 accepted at mean len 1.00: in how many rounds? Left out, and said."""
+    path = tmp_path / "server.log"
+    path.write_text(
+        "draft acceptance = 0.98444 (  886 accepted /   900 generated), mean len =  4.94\n"
+        "draft acceptance = 0.00000 (    0 accepted /    90 generated), mean len =  1.00\n"
+    )
+    (found,) = read_file(path)  # lemonade-sdk/llamacpp-rocm#129 has the first line
+    assert (found.drafting_rounds, found.drafted_tokens) == (225, 900)
+    assert found.acceptance_length == pytest.approx(4.94, abs=0.005)
+    assert found.dropped == ("1 requests whose lines do not tell their rounds: 0 of 90 accepted",)
