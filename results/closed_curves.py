@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from specplan.scenarios.closed_form import operating_point
 from specplan.scenarios.priced import Priced
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
     from specplan.models.acceptance import Acceptance
     from specplan.models.round_costs import RoundCosts
@@ -51,26 +53,37 @@ class Curves:
 
     def speedup_by_gamma(self) -> Floats:
         """Speedup `(γ,)` at the operating point."""
-        return np.array([float(self.at(int(g), self.costs(int(g))).speedup) for g in self.gammas])
+        tpot, plain = self.by_batch(np.array([self.point.batch]), self.gammas)
+        return np.asarray(plain / tpot[0])
 
     def speedup_by_draft_step(self, factors: Floats) -> Floats:
         """Speedup `(factors, γ)` with the draft step multiplied by each factor."""
-        found = []
-        for g in self.gammas:
-            costs = self.costs(int(g))
-            scaled = dataclasses.replace(costs, draft_step_s=costs.draft_step_s * factors)
-            found.append(np.broadcast_to(self.at(int(g), scaled).speedup, factors.shape))
-        return np.stack(found, axis=-1)
+        costs = self._at_each(np.array([self.point.batch]), self.gammas)
+        scaled = dataclasses.replace(costs, draft_step_s=costs.draft_step_s * factors[:, None])
+        found = speedup.predict(self.priced.acceptance, self.gammas, scaled).speedup
+        return np.broadcast_to(found, (len(factors), len(self.gammas)))
 
     def batches(self, count: int = 25) -> Floats:
         """Batch sizes 1 … `max_num_seqs`, evenly spaced on a logarithmic scale."""
         return np.unique(np.geomspace(1, self.scenario.scheduler.max_num_seqs, count).round())
 
-    def by_batch(self, batches: Floats, gamma: int) -> tuple[Floats, Floats]:
-        """Seconds per output token `(batches,)` of one request, at γ and without speculation."""
-        found = [self.at(gamma, self.costs(gamma, float(b))) for b in batches]
-        tpot, plain = ([float(getattr(p, name)) for p in found] for name in _TPOT)
-        return np.array(tpot), np.array(plain)
+    def by_batch(self, batches: Floats, gammas: ArrayLike) -> tuple[Floats, Floats]:
+        """Seconds per output token at each batch and γ, and of a plain step at each batch.
+
+        batches (n,), gammas (...) → tpot (n, ...), plain step (n,).
+        """
+        gamma = np.asarray(gammas)
+        costs = self._at_each(batches, gamma.ravel())
+        found = speedup.predict(self.priced.acceptance, gamma.ravel(), costs)
+        tpot = np.asarray(found.tpot_s).reshape(len(batches), *gamma.shape)
+        return tpot, np.asarray(costs.step_s[:, 0])
+
+    def _at_each(self, batches: Floats, gammas: NDArray[np.int64]) -> RoundCosts:
+        """Price rounds on the grid (batches, γ), or (batches, 1) where γ leaves a pass as it is."""
+        # The draft of one pass, and a tree, have a price for each γ; a chain's is of one step.
+        by_gamma = self.scenario.speculation.method in ("one_pass", "tree")
+        priced = gammas if by_gamma else gammas[-1:]
+        return _stacked([[self.costs(int(g), float(b)) for g in priced] for b in batches])
 
     def tornado(self) -> list[tuple[str, float, float]]:
         """Speedup with one input `SHIFT` lower and `SHIFT` higher: (input, low, high), widest last.
@@ -79,16 +92,16 @@ class Curves:
         held, so that a slower step makes speculation look better.
         """
         gamma, costs = self.point.gamma, self.costs(self.point.gamma)
-        found: list[tuple[str, float, float]] = []
-        for name, label in _INPUTS.items():
-            less, more = (
-                float(self.at(gamma, _scaled(costs, name, factor)).speedup)
-                for factor in (1 - SHIFT, 1 + SHIFT)
-            )
-            found.append((label, less, more))
+        shifts = (1 - SHIFT, 1 + SHIFT)
+        moved = [_scaled(costs, name, factor) for name in _INPUTS for factor in shifts]
+        ends = self.at(gamma, _stacked([moved])).speedup.reshape(-1, 2)
+        found = [
+            (label, float(low), float(high))
+            for label, (low, high) in zip(_INPUTS.values(), ends, strict=True)
+        ]
         less, more = (
             float(speedup.predict(self._accepting(factor), gamma, costs).speedup)
-            for factor in (1 - SHIFT, 1 + SHIFT)
+            for factor in shifts
         )
         found.append(("acceptance", less, more))
         rows = [(label, low, high) for label, low, high in found if abs(high - low) > 1e-9]
@@ -103,6 +116,15 @@ class Curves:
             concentration=np.full(len(own.weight), np.inf),
             recorded=None,
         )
+
+
+def _stacked(rows: Sequence[Sequence[RoundCosts]]) -> RoundCosts:
+    """Join costs of single points into those of a grid (rows, columns)."""
+    together: dict[str, Any] = {
+        name: np.array([[getattr(costs, name) for costs in row] for row in rows])
+        for name in ("step_s", "verify_s", "draft_step_s", "overhead_s")
+    }
+    return dataclasses.replace(rows[0][0], **together)
 
 
 def _scaled(costs: RoundCosts, name: str, factor: float) -> RoundCosts:

@@ -62,11 +62,8 @@ def speedup_by_draft_step(curves: Curves) -> go.Figure:
 def speedup_by_batch(curves: Curves) -> go.Figure:
     """Draw the speedup over running batch × γ, break-even and the best γ of each batch."""
     batches = curves.batches()
-    rows = []
-    for g in curves.gammas:
-        tpot, plain = curves.by_batch(batches, int(g))
-        rows.append(plain / tpot)
-    z = np.array(rows)
+    tpot, plain = curves.by_batch(batches, curves.gammas)
+    z = (plain[:, None] / tpot).T
     figure = heat_map(
         batches, curves.gammas, z, "running batch on one replica", "γ, drafted tokens a round"
     )
