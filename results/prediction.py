@@ -117,7 +117,10 @@ def _text(scenario: Scenario, p: Prediction, point: OperatingPoint) -> Group:
     parts += [Text(), facts(_separate_claims(p))]
     if isfinite(float(p.generation_s)):
         parts += [Text(), facts(_finite(p))]
-    sources = "; ".join(f"{field} {says}" for field, says in evidence(scenario).items())
+    fields: dict[str, list[str]] = {}
+    for field, says in evidence(scenario).items():
+        fields.setdefault(says, []).append(field)
+    sources = "; ".join(f"{', '.join(names)}: {says}" for says, names in fields.items())
     parts += [Text(), facts([("Evaluated at", _place(point)), ("Costs are", sources)])]
     if point.notes:
         parts.append(facts([("Left out", "; ".join(point.notes))]))

@@ -107,7 +107,9 @@ def test_broken_pipe() -> None:
 
 
 def test_real_interrupt_of_a_long_simulation(tmp_path: Path) -> None:
-    code = "from specplan.cli import main; main()"
+    # A test runner in the background has SIGINT ignored, and children inherit that.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{listen}\nfrom specplan.cli import main; main()"
     command = [sys.executable, "-c", code, "simulate", "toy-20ms", "-o", str(tmp_path / "run")]
     long = ["--set", "workload.requests=1000000", "--set", "workload.output_tokens=1000"]
     with subprocess.Popen([*command, *long], stderr=subprocess.PIPE, stdout=subprocess.PIPE) as run:

@@ -1,0 +1,147 @@
+"""Pages: self-contained, escaped, and with the values of the tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from specplan.results import figures_closed, figures_run
+from specplan.results.closed_curves import crossover, curves
+from specplan.results.export import Section, page
+from specplan.results.figures import heat_map
+from specplan.results.recorded import record
+from specplan.results.report import report_page
+from specplan.scenarios.load import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from specplan.sim.records import Run
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_page_shows_html_as_text() -> None:
+    text = page(HOSTILE, HOSTILE, [Section(HOSTILE, (HOSTILE,), table=((HOSTILE,), (HOSTILE,)))])
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_page_asks_for_nothing() -> None:
+    text = page("t", "v", [Section("f", figure=figures_closed.tornado(curves(load("toy-20ms"))))])
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    assert "default-src 'none'" in policy[1]
+    outside_script = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r'(src|href)="(?!data:)', outside_script)
+
+
+def test_report_of_a_run_is_small_and_complete(make_run: Callable[..., Run]) -> None:
+    hostile = make_run(sets=(f"name={json.dumps(HOSTILE)}", "scheduler.max_num_seqs=8"))
+    text = report_page([record(hostile)])
+    assert len(text.encode()) < 6_000_000
+    assert "<script>alert" not in text
+    assert text.count('<figure role="img" aria-label="') >= 12
+    assert "no real model; constant pass of 100 ms" in text  # the record, shown in every report
+
+
+def test_gaps_of_the_record_are_named(make_run: Callable[..., Run]) -> None:
+    run = make_run(sets=("record={notes: nothing}",))
+    assert "Not stated" in report_page([record(run)])
+    assert "target, proposal, acceptance_rule, evidence" in report_page([record(run)])
+
+
+def test_speedup_by_gamma_draws_the_table() -> None:
+    """γ 2, α .5, T = V = 100, d = 20: τ/R·T = (1, 1.5/1.2, 1.75/1.4, 1.875/1.6, …)."""
+    figure = figures_closed.speedup_by_gamma(curves(load("toy-20ms")))
+    line = next(trace for trace in figure.data if trace.name == "closed form")
+    assert line.y[:4] == pytest.approx([1, 1.25, 1.25, 1.171875])
+    mark = next(trace for trace in figure.data if trace.name.startswith("as set"))
+    assert (mark.x[0], mark.y[0]) == (2, pytest.approx(1.25))
+
+
+def test_heat_map_draws_break_even_at_one() -> None:
+    z = np.array([[1.0, 0.5], [1.0, 2.0]])
+    contour = heat_map(np.arange(2), np.arange(2), z, "x", "y").data[1]
+    assert (contour.contours.start, contour.contours.end) == (1.0, 1.0)
+    assert np.isnan(contour.z[:, 0]).all()  # γ = 0 is 1.0x by definition
+    assert contour.z[1, 1] == 2.0
+
+
+def test_break_even_draft_step_is_where_the_map_crosses_one() -> None:
+    """Toy: V + 2 d = 1.75 T at d = 37.5 ms."""
+    made = curves(load("toy-20ms"))
+    factors = np.array([37.4, 37.6]) / 20
+    above, below = made.speedup_by_draft_step(factors)[:, 2]
+    assert below < 1 < above
+
+
+def test_crossover_by_batch() -> None:
+    """V = 10 + b·w ms against T = 10 + b: γ 1, α .5: 1.5 (10 + b) = 10 + 2 b + 0 at b = 10."""
+    made = curves(
+        load(
+            "toy-20ms",
+            [
+                "target={round: {linear: {base: 10 ms, per_token: 1 ms}}}",
+                "draft.step=0 ms", "speculation.gamma=1", "scheduler.max_num_seqs=64",
+            ],
+        )
+    )  # fmt: skip
+    batches = np.arange(1.0, 65.0)
+    tpot, plain = made.by_batch(batches, 1)
+    assert crossover(batches, plain / tpot) == pytest.approx(10, abs=0.02)
+
+
+def test_tornado_moves_one_input_at_a_time() -> None:
+    """Verify ±20 %: 1.75/(1.4 ∓ .2) of 100 ms; acceptance ±20 %: 1 + .75 f over 1.4."""
+    rows = {name: (low, high) for name, low, high in curves(load("toy-20ms")).tornado()}
+    assert rows["verify pass"] == pytest.approx((1.75 / 1.2, 1.75 / 1.6))
+    assert rows["acceptance"] == pytest.approx((1.6 / 1.4, 1.9 / 1.4))
+    assert rows["draft step"] == pytest.approx((1.75 / 1.32, 1.75 / 1.48))
+
+
+def test_tokens_per_round_law() -> None:
+    """A = (.5, .25): 1, 2, 3 tokens with chance .5, .25, .25."""
+    figure = figures_closed.tokens_per_round(curves(load("toy-20ms")))
+    assert list(figure.data[0].y) == pytest.approx([0.5, 0.25, 0.25])
+
+
+def test_latency_marks_are_the_percentiles(make_run: Callable[..., Run]) -> None:
+    run = make_run(requests={"first_token_s": 0.2 * np.arange(200) + np.arange(200) / 1e3})
+    marks = figures_run.latency_ecdf([record(run)], "ttft").data[1]
+    assert list(marks.x) == pytest.approx(np.percentile(np.arange(200.0), [50, 90, 99]))
+
+
+def test_itl_quantiles_come_from_the_histogram(make_run: Callable[..., Run]) -> None:
+    line = figures_run.latency_ecdf([record(make_run())], "itl").data[0]
+    assert set(np.round(line.x, 9)) == {100.0}
+
+
+def test_replicas_are_summed_over_time(make_run: Callable[..., Run]) -> None:
+    samples = {
+        "replica": np.array([0, 1, 0]),
+        "time_s": np.array([0.0, 1.0, 2.0]),
+        "running": np.array([2, 3, 1]),
+    }
+    time_s, total = figures_run.summed(record(make_run(samples=samples)), "running")
+    assert (time_s.tolist(), total.tolist()) == ([0.0, 1.0, 2.0], [2.0, 5.0, 4.0])
+
+
+def test_report_never_overwrites(specplan_cli: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("mine")
+    found = specplan_cli("report", "toy-20ms", "-o", str(tmp_path / "a.html"))
+    assert found.code == 2
+    assert "exists already" in found.err
+    assert (tmp_path / "a.html").read_text() == "mine"
+
+
+def test_foreign_folder(specplan_cli: Callable[..., Any], tmp_path: Path) -> None:
+    found = specplan_cli("report", str(tmp_path), "-o", str(tmp_path / "a.html"))
+    assert found.code == 2
+    assert "is not a result folder" in found.err
+    assert not (tmp_path / "a.html").exists()
