@@ -113,26 +113,32 @@ def _finite_tpot_s(run: Run, prediction: Prediction) -> float:
     if not isfinite(generation) or rounds <= 0:
         return float(prediction.tpot_s)
     tokens = float(prediction.baseline_generation_s) / float(prediction.baseline_tpot_s)
-    with_prompt = bool(np.any(run.requests["prompt_tokens"] > 0))
+    with_prompt = _has_prompts(run)
     first_s = 0.0 if with_prompt else float(prediction.round_s)
     # With prompts, the prefill pass made the first token and `tokens` counts the n − 1 others.
     others = tokens if with_prompt else tokens - 1
     return (generation - first_s) / others if others > 0 else float(prediction.tpot_s)
 
 
+def _has_prompts(run: Run) -> bool:
+    if run.tally is not None:
+        return run.tally.prompt_tokens > 0
+    return bool(np.any(run.requests["prompt_tokens"] > 0))
+
+
 def _sentences(
     run: Run, figures: Mapping[str, Any], planned: Prediction, point: OperatingPoint
 ) -> list[str]:
     says = [_agreement(run, figures, planned, point)]
-    rows = metrics.latencies(run)
-    wait, whole = float(np.mean(rows["queue_s"])), float(np.mean(rows["e2el_s"]))
+    tally = metrics.tallied(run)
+    wait, whole = tally.queue_s, tally.queue_s + tally.service_s
     if figures["saturated"]:
         says.append(
             "Queueing: the load is above what the replicas can serve; no closed form holds."
         )
-    elif len(rows["queue_s"]) and wait > 1e-3 * whole:
+    elif tally.completed and wait > 1e-3 * whole:
         says.append(
-            f"Queueing: a request waits {duration(wait)} for admission, {percent(wait / whole)} "
+            f"Queueing: a request waits {duration(wait / tally.completed)} for admission, {percent(wait / whole)} "
             "of its time in the system; the closed form has no queue."
         )
     if figures["preemptions"]:

@@ -97,9 +97,23 @@ def ratio_interval(
     if n < batches * SMALLEST_BATCH:
         return Interval(mean, nan, 0)
     starts = batch_edges(n, batches)[:-1]
-    tops, bottoms = np.add.reduceat(numerator, starts), np.add.reduceat(weight, starts)
+    return batch_interval(np.add.reduceat(numerator, starts), np.add.reduceat(weight, starts))
+
+
+def batch_interval(
+    tops: NDArray[np.float64], bottoms: NDArray[np.float64], *, enough: bool = True
+) -> Interval:
+    """Interval of Σ tops / Σ bottoms from the sums `(batches,)` of each batch.
+
+    NaN half width without `enough` observations, or when more than half of the batches are empty.
+
+    >>> batch_interval(np.array([2.0, 4.0, 6.0]), np.array([2.0, 2.0, 2.0])).mean
+    2.0
+    """
+    total = float(bottoms.sum())
+    mean = float(tops.sum()) / total if total > 0 else nan
     kept = bottoms > 0
-    if np.count_nonzero(kept) < batches // 2:
+    if not enough or np.count_nonzero(kept) < max(2, len(tops) // 2):
         return Interval(mean, nan, 0)
     spread = t_interval(tops[kept] / bottoms[kept])
     return Interval(mean, spread.half_width, spread.batches)

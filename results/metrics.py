@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specplan.results.intervals import Interval, ratio_interval
-from specplan.results.warmup import counted
+from specplan.results.intervals import BATCHES, SMALLEST_BATCH, Interval, batch_interval
+from specplan.results.warmup import counted, cut
+from specplan.sim.tally import Exact, Tally, request_latencies
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from specplan.results.warmup import Rows
-    from specplan.sim.records import Run
+    from specplan.sim.records import GapHistogram, Run
+    from specplan.sim.tally import Distribution
 
 PERCENTILES = (50, 90, 95, 99)
 LATENCIES = ("ttft", "tpot", "itl", "e2el")
@@ -29,49 +31,31 @@ def latencies(run: Rows) -> dict[str, NDArray[np.float64]]:
     and the number of the intervals between chunks, so that ΣITL = `gap_s`; `queue_s` = admitted −
     arrival. Every array has one entry a completed request.
     """
-    rows = run.requests
-    done = (rows["status"] == 0) & counted(run)
-    arrival, first, finish = (rows[k][done] for k in ("arrival_s", "first_token_s", "finish_s"))
-    tokens = rows["output_tokens"][done].astype(np.float64)
-    generation = finish - first
-    chunks = rows["rounds"][done].astype(np.float64)
-    # With a prompt the prefill pass commits the first chunk and every round adds a gap after it.
-    gaps = chunks - (rows["prompt_tokens"][done] == 0)
-    return {
-        "ttft_s": first - arrival,
-        "e2el_s": finish - arrival,
-        "tpot_s": np.divide(
-            generation, tokens - 1, out=np.full(len(tokens), nan), where=tokens > 1
-        ),
-        "gap_s": generation,
-        "gaps": gaps,
-        "queue_s": rows["admitted_s"][done] - arrival,
-        "output_tokens": tokens,
-        "prompt_tokens": rows["prompt_tokens"][done].astype(np.float64),
-        "finish_s": finish,
-    }
+    done = (run.requests["status"] == 0) & counted(run)
+    return request_latencies({name: values[done] for name, values in run.requests.items()})
 
 
-def _statistics(seconds: NDArray[np.float64]) -> dict[str, float | None]:
+def tallied(run: Run) -> Tally:
+    """Give the requests of a run added up: as they came, or now from the rows it kept."""
+    if run.tally is not None:
+        return run.tally
+    tally = Tally(run.scenario, len(run.requests["status"]), cut(run), Exact)
+    tally.add(run.requests)
+    return tally
+
+
+def _milliseconds(values: Distribution) -> dict[str, float | None]:
     """Mean, median, std and percentiles in milliseconds; all None without observations."""
-    names = ["mean", "median", "std", *(f"p{p}" for p in PERCENTILES)]
-    if len(seconds) == 0:
-        return dict.fromkeys(names)
-    milliseconds = seconds * 1e3
-    return {
-        "mean": float(np.mean(milliseconds)),
-        "median": float(np.median(milliseconds)),
-        "std": float(np.std(milliseconds)),
-        **{
-            f"p{p}": float(v)
-            for p, v in zip(PERCENTILES, np.percentile(milliseconds, PERCENTILES), strict=True)
-        },
-    }
+    shares = [0.5, *(p / 100 for p in PERCENTILES)]
+    median, *percentiles = values.quantiles(shares)
+    named = dict(zip(PERCENTILES, percentiles, strict=True))
+    figures = {"mean": values.mean(), "median": median, "std": values.std()}
+    figures |= {f"p{p}": value for p, value in named.items()}
+    return {name: 1e3 * value if values.count else None for name, value in figures.items()}
 
 
-def _itl_statistics(run: Run) -> dict[str, float | None]:
+def _itl_milliseconds(gaps: GapHistogram) -> dict[str, float | None]:
     """Take the same of the gaps between chunks, from their histogram."""
-    gaps = run.itl
     names = ["mean", "median", "std", *(f"p{p}" for p in PERCENTILES)]
     if gaps.count == 0:
         return dict.fromkeys(names)
@@ -85,18 +69,16 @@ def _itl_statistics(run: Run) -> dict[str, float | None]:
     }
 
 
-def intervals(columns: dict[str, NDArray[np.float64]]) -> dict[str, Interval]:
+def intervals(tally: Tally) -> dict[str, Interval]:
     """95 % intervals of the mean latencies, seconds, by batch means over requests in arrival order.
 
     `mean_ttft`, `mean_tpot`, `mean_itl`, `mean_e2el`; the mean ITL is the ratio of the summed gaps
     to their number, batch by batch.
     """
-    several = np.isfinite(columns["tpot_s"])
+    several = tally.completed >= BATCHES * SMALLEST_BATCH
     return {
-        "mean_ttft": ratio_interval(columns["ttft_s"]),
-        "mean_tpot": ratio_interval(columns["tpot_s"][several]),
-        "mean_itl": ratio_interval(columns["gap_s"], columns["gaps"]),
-        "mean_e2el": ratio_interval(columns["e2el_s"]),
+        f"mean_{name}": batch_interval(tally.tops[name], tally.bottoms[name], enough=several)
+        for name in LATENCIES
     }
 
 
@@ -109,50 +91,29 @@ def utilisation(run: Run) -> dict[str, dict[str, float]]:
     return shares
 
 
-def goodput(run: Run, columns: dict[str, NDArray[np.float64]], duration_s: float) -> float | None:
-    """Count the requests per second that meet every SLO of the scenario (DistServe); None without.
-
-    An SLO such as `ttft_p99: 500 ms` judges each request's TTFT against 500 ms; whether the
-    percentile is met is another question, answered by the percentile itself.
-    """
-    limits = run.scenario.slo.request_limits()
-    if not limits:
-        return None
-    met = np.ones(len(columns["e2el_s"]), dtype=bool)
-    for metric, limit_s in limits.items():
-        value = columns[f"{metric}_s"]
-        met &= (value <= limit_s) | np.isnan(value)  # a one-token answer has no TPOT to miss
-    return float(np.count_nonzero(met)) / duration_s if duration_s > 0 else 0.0
-
-
-def little(run: Run, columns: dict[str, NDArray[np.float64]]) -> dict[str, float]:
+def little(run: Run, tally: Tally) -> dict[str, float]:
     """Both sides of Little's law for the requests in service: time-average batch and λ·W.
 
     `mean_running` integrates the batch size over time (Σ b · seconds at b / duration, all
     replicas); `throughput_times_service` adds up every request's time from admission to finish,
-    seen from the requests. They agree on every complete run without preemptions.
+    seen from the requests. They agree on every complete run without preemptions or warm-up.
     """
     sizes = np.arange(len(run.batch_time_s))
     duration = run.duration_s or nan
-    service = columns["e2el_s"] - columns["queue_s"]
     return {
         "mean_running": float(sizes @ run.batch_time_s) / duration,
-        "throughput_times_service": float(service.sum()) / duration,
-        "mean_waiting": float(columns["queue_s"].sum()) / duration,
+        "throughput_times_service": tally.service_s / duration,
+        "mean_waiting": tally.queue_s / duration,
     }
 
 
-def saturation_reason(run: Run) -> str | None:
+def saturation_reason(run: Run, tally: Tally) -> str | None:
     """Why the run has no steady-state latency, or None."""
     if not run.saturated:
         return None
-    rows = run.requests
-    span = (
-        float(rows["arrival_s"][-1] - rows["arrival_s"][0]) if len(rows["arrival_s"]) > 1 else 0.0
-    )
-    completed = int(np.count_nonzero(rows["status"] == 0))
-    offered = (len(rows["arrival_s"]) - 1) / span if span > 0 else float("inf")
-    served = completed / run.duration_s if run.duration_s > 0 else 0.0
+    span = tally.last_arrival_s - tally.first_arrival_s
+    offered = (tally.seen - 1) / span if span > 0 else float("inf")
+    served = tally.completed / run.duration_s if run.duration_s > 0 else 0.0
     return (
         f"requests arrive at {offered:.4g}/s and are served at {served:.4g}/s, so the queue grows "
         "for as long as the load lasts and latency depends only on how long the run was"
@@ -167,27 +128,86 @@ def summary(run: Run) -> dict[str, Any]:
     speculation figures, `utilisation`, and `little`. A saturated run has None for every latency
     and says why in `saturated_reason`.
     """
-    columns = latencies(run)
+    tally = tallied(run)
     scenario = run.scenario
     return {
         "backend": "specplan",
         "scenario_name": scenario.name,
         "seed": scenario.seed,
-        "num_prompts": len(run.requests["status"]),
+        "num_prompts": tally.seen,
         **_load(run),
-        **_throughput(run, columns),
-        **_latency(run, columns),
+        **_throughput(run, tally),
+        "output_throughput_per_gpu": _per_gpu(run, tally),
+        **_latency(run, tally),
+        "quantile_rank_error": _rank_error(tally),
         **_speculation(run),
-        "warmup_requests": int(np.count_nonzero(~counted(run))),
+        "classes": {
+            name: {**_throughput(run, one), **_latency_of_requests(run, one)}
+            for name, one in tally.classes.items()
+        },
+        "warmup": _warmup(run, tally),
+        "warmup_requests": tally.seen - tally.counted,
+        "failures": failures(run, tally),
+        "prefix_cache_hit_rate": _hit_rate(run, tally),
         "utilisation": utilisation(run),
         "preemptions": int(run.preemptions),
         "saturated": bool(run.saturated),
-        "saturated_reason": saturation_reason(run),
+        "saturated_reason": saturation_reason(run, tally),
         "interrupted": bool(run.interrupted),
         "rounds": int(run.rounds),
         "engine_steps": int(run.engine_steps),
-        "little": little(run, columns),
+        "little": little(run, tally),
     }
+
+
+def failures(run: Run, tally: Tally) -> list[str]:
+    """Say of the requests that got no full answer how many there are, and why."""
+    says = []
+    if tally.rejected:
+        blocks, budget = run.scenario.kv_blocks, run.scenario.scheduler
+        room = [f"{budget.max_num_batched_tokens:,} positions a pass, prompts not chunked"]
+        room = [] if budget.chunked_prefill else room
+        if blocks is not None and run.scenario.kv_cache is not None:
+            held = blocks * run.scenario.kv_cache.block_tokens
+            room.append(f"{held:,} tokens of KV cache")
+        says.append(
+            f"{tally.rejected:,} can never fit, so they were rejected on arrival: there are "
+            f"{' and '.join(room)}, and the longest of their prompts has "
+            f"{tally.longest_rejected:,} tokens"
+        )
+    if tally.aborted:
+        says.append(
+            f"{tally.aborted:,} were given up by their clients after "
+            f"{run.scenario.workload.timeout:g} s (workload.timeout)"
+        )
+    if tally.unfinished:
+        says.append(f"{tally.unfinished:,} had arrived and were not done when the run was cut off")
+    return says
+
+
+def _warmup(run: Run, tally: Tally) -> dict[str, Any] | None:
+    rule = run.scenario.workload.warmup
+    if rule is None:
+        return None
+    return {
+        "rule": rule.kind,
+        "requests": tally.seen - tally.counted,
+        "until_s": tally.counted_from_s,
+    }
+
+
+def _hit_rate(run: Run, tally: Tally) -> float | None:
+    """Share of prompt tokens found in the prefix cache, as vLLM counts it; None without one."""
+    cache = run.scenario.kv_cache
+    if cache is None or not cache.prefix_caching or tally.prompt_tokens == 0:
+        return None
+    return tally.cached_tokens / tally.prompt_tokens
+
+
+def _rank_error(tally: Tally) -> dict[str, float]:
+    """How far a percentile's rank may be from its name, as a share of the requests; 0: exact."""
+    distribution = tally.latency["e2el"]
+    return {f"p{p}": distribution.rank_error(p / 100) for p in PERCENTILES}
 
 
 def _load(run: Run) -> dict[str, Any]:
@@ -200,43 +220,54 @@ def _load(run: Run) -> dict[str, Any]:
     }
 
 
-def _throughput(run: Run, columns: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
-    status, kept = run.requests["status"], counted(run)
-    begun = run.requests["arrival_s"][kept][:1].sum() - run.requests["arrival_s"][:1].sum()
-    duration = max(0.0, run.duration_s - float(begun))  # from the first request that counts
-    prompts, outputs = int(columns["prompt_tokens"].sum()), int(columns["output_tokens"].sum())
+def _throughput(run: Run, tally: Tally) -> dict[str, Any]:
+    duration = counted_s(run, tally)
     per_second = 1.0 / duration if duration > 0 else nan
+    outputs, prompts = tally.output_tokens, tally.prompt_tokens
     return {
         "duration": duration,
-        "completed": len(columns["e2el_s"]),
-        "failed": int(np.count_nonzero(kept & ((status == 1) | (status == 2)))),
-        "unfinished": int(np.count_nonzero(kept & (status == 3))),
+        "completed": tally.completed,
+        "failed": tally.aborted + tally.rejected,
+        "aborted": tally.aborted,
+        "rejected": tally.rejected,
+        "unfinished": tally.unfinished,
         "total_input_tokens": prompts,
         "total_output_tokens": outputs,
-        "request_throughput": len(columns["e2el_s"]) * per_second,
-        "request_goodput": goodput(run, columns, duration),
+        "request_throughput": tally.completed * per_second,
+        "request_goodput": tally.met * per_second if tally.judged else None,
         "output_throughput": outputs * per_second,
         "total_token_throughput": (prompts + outputs) * per_second,
-        "output_throughput_per_gpu": outputs * per_second / max(1, len(run.phases)),
     }
 
 
-def _latency(run: Run, columns: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
-    tpot = columns["tpot_s"]
-    statistics = {
-        "ttft": _statistics(columns["ttft_s"]),
-        "tpot": _statistics(tpot[np.isfinite(tpot)]),
-        "itl": _itl_statistics(run),
-        "e2el": _statistics(columns["e2el_s"]),
-    }
-    figures: dict[str, Any] = {
-        f"{statistic}_{metric}_ms": None if run.saturated else value
-        for metric, values in statistics.items()
-        for statistic, value in values.items()
-    }
-    for name, interval in intervals(columns).items():
+def counted_s(run: Run, tally: Tally) -> float:
+    """Seconds from the first request that counts to the end of the run."""
+    if not tally.counted:
+        return run.duration_s
+    return max(0.0, run.duration_s - (tally.counted_from_s - tally.first_arrival_s))
+
+
+def _per_gpu(run: Run, tally: Tally) -> float:
+    duration = counted_s(run, tally)
+    return tally.output_tokens / duration / max(1, len(run.phases)) if duration > 0 else nan
+
+
+def _latency(run: Run, tally: Tally) -> dict[str, Any]:
+    """Lay out the latencies of all; a run without steady state has none to report."""
+    figures = _latency_of_requests(run, tally)
+    for statistic, value in _itl_milliseconds(run.itl).items():
+        figures[f"{statistic}_itl_ms"] = None if run.saturated else value
+    for name, interval in intervals(tally).items():
         figures[f"{name}_ms_ci95"] = None if run.saturated else interval.scaled(1e3).ends()
     return figures
+
+
+def _latency_of_requests(run: Run, tally: Tally) -> dict[str, Any]:
+    return {
+        f"{statistic}_{metric}_ms": None if run.saturated else value
+        for metric, values in tally.latency.items()
+        for statistic, value in _milliseconds(values).items()
+    }
 
 
 def _speculation(run: Run) -> dict[str, Any]:

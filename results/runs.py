@@ -29,7 +29,8 @@ def write_run(folder: Path, run: Run, figures: Mapping[str, Any]) -> None:
     `gaps.parquet` (how often which gap between chunks), `summary.json`.
     """
     (folder / "scenario.yaml").write_text(to_yaml(run.scenario), encoding="utf-8")
-    store.write_table(folder / "requests.parquet", run.requests)
+    if run.requests:  # a streamed run keeps none
+        store.write_table(folder / "requests.parquet", run.requests)
     for part, columns in zip(PARTS, (run.samples, run.spans), strict=True):
         store.write_table(folder / part, columns)
     store.write_table(folder / GAPS, gap_columns(run))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from specplan.sim.tally import Cut, warmup_cut
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -27,24 +29,23 @@ class Rows(Protocol):
 
 
 def counted(run: Rows) -> NDArray[np.bool_]:
-    """Tell which requests `(requests,)` count: all of them, or those after the warm-up.
+    """Tell which requests `(requests,)` count: all of them, or those after the warm-up."""
+    return cut(run).counts(run.requests)
+
+
+def cut(run: Rows) -> Cut:
+    """Put the warm-up of a run into numbers.
 
     Rules of `workload.warmup`: the first n requests, those that arrive before a time, a share of
-    all, or MSER-5 on end-to-end latency in arrival order.
+    all, or MSER-5 on the end-to-end latency of completed requests in arrival order.
     """
-    arrival = run.requests["arrival_s"]
-    place = np.arange(len(arrival))
+    rows = run.requests
     rule = run.scenario.workload.warmup
-    if rule is None:
-        return np.ones(len(arrival), dtype=bool)
-    if rule.requests is not None:
-        return place >= rule.requests
-    if rule.time is not None:
-        return np.asarray(arrival - arrival[:1].sum() >= rule.time)
-    if rule.fraction is not None:
-        return place >= rule.fraction * len(arrival)
-    latency = run.requests["finish_s"] - arrival
-    return place >= mser5(latency[run.requests["status"] == 0])
+    if rule is None or not rule.mser:
+        return warmup_cut(run.scenario, len(rows["request"]))
+    done = np.flatnonzero(rows["status"] == 0)
+    dropped = mser5((rows["finish_s"] - rows["arrival_s"])[done])
+    return Cut(requests=int(rows["request"][done[dropped]]) if dropped else 0)
 
 
 def mser5(values: NDArray[np.float64]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,6 @@ import simpy
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.sim import kernel
 from specplan.sim.luck import request_uniforms
-from specplan.sim.ring import Ring
 from specplan.sim.state import ABORTED
 from specplan.sim.workload import ROUTE, ROUTE_AGAIN, Workload
 
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any
 
+    from specplan.sim.ring import Ring
     from specplan.sim.state import Engine, Tables
 
     Progress = Callable[[int, int], None]
 
 BLIND = ("round_robin", "random")  # routers that do not look at the replicas
 CHUNK = 1 << 14
-STEPS_BETWEEN_LOOKS = 1 << 17  # a fraction of a second: interrupts and progress
+FIRST_STEPS = 1 << 10  # in one call; more when they are quick
+BETWEEN_LOOKS_S = 0.1  # for interrupts and progress
 
 
 class Cluster:
@@ -35,12 +37,12 @@ class Cluster:
         workload: Workload,
         config_row: Any,
         tables: Tables,
-        engine: Engine,
+        ring: Ring,
         progress: Progress | None,
     ) -> None:
         self.workload, self.scenario = workload, workload.scenario
         self.config_row, self.tables = config_row, tables
-        self.ring = Ring(config_row, engine)
+        self.ring = ring
         self.env = simpy.Environment()
         self.progress = progress
         self.replicas = self.scenario.cluster.replicas
@@ -49,6 +51,7 @@ class Cluster:
         self.patience_s = self.scenario.workload.timeout or np.inf
         self.awaited: set[int] = set()  # requests whose clients may still hang up
         self.issued = 0
+        self.steps = FIRST_STEPS
 
     @property
     def engine(self) -> Engine:
@@ -77,13 +80,14 @@ class Cluster:
     def _advance(self, until_s: float) -> None:
         """Run everything that nobody outside can influence before `until_s`."""
         while True:
+            begun = time.perf_counter()
             how = kernel.advance(
                 self.config_row,
                 *self.tables,
                 *self.engine,
                 until_s,
                 self.closed,
-                STEPS_BETWEEN_LOOKS,
+                self.steps,
             )
             if how == kernel.UNPRICED:
                 raise self._unpriced()
@@ -92,6 +96,10 @@ class Cluster:
             self._report()
             if how == kernel.DONE:
                 return
+            if time.perf_counter() - begun < BETWEEN_LOOKS_S:
+                self.steps *= 2
+            elif self.steps > FIRST_STEPS:
+                self.steps //= 2
 
     def _unpriced(self) -> ScenarioError:
         """Say which pass a cost table has no price for."""

@@ -14,22 +14,26 @@ import simpy
 
 from specplan.sim import kernel
 from specplan.sim.cluster import Cluster
-from specplan.sim.state import SHARED
+from specplan.sim.state import DRAFT, DRAFT_GPU, SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from specplan.sim.cluster import Progress
-    from specplan.sim.state import Engine, Tables
+    from specplan.sim.ring import Ring
+    from specplan.sim.state import Tables
     from specplan.sim.workload import Workload
 
 
 class Released(simpy.Event):
     """The end of a GPU's work, after all arrivals of the same moment: these join the next step."""
 
-    def __init__(self, env: simpy.Environment, duration_s: float, batch: list[simpy.Event]) -> None:
+    def __init__(
+        self, env: simpy.Environment, gpu: int, duration_s: float, batch: list[simpy.Event]
+    ) -> None:
         super().__init__(env)
-        self._ok, self._value = True, batch
+        self._ok, self._value = True, self
+        self.gpu, self.batch, self.begun_s = gpu, batch, env.now
         env.schedule(self, priority=2, delay=duration_s)
 
 
@@ -37,12 +41,13 @@ class Gpus:
     """Equal GPUs with one waiting list, first come first served; a draft pool may serve in batches."""
 
     def __init__(self, env: simpy.Environment, count: int, most_sequences: float) -> None:
-        self.env, self.free, self.most_sequences = env, count, most_sequences
+        self.env, self.most_sequences = env, most_sequences
+        self.free = list(range(count))[::-1]
         self.waiting: deque[tuple[simpy.Event, float, int]] = deque()
         self.busy_s = 0.0
 
     def serve(self, duration_s: float, sequences: int) -> simpy.Event:
-        """Ask for a GPU for so long; the event happens when the work is done."""
+        """Ask for a GPU for so long; the event, with a `Released`, is its end."""
         if self.free:
             return self._run(duration_s, [])
         done = self.env.event()
@@ -50,20 +55,19 @@ class Gpus:
         return done
 
     def _run(self, duration_s: float, batch: list[simpy.Event]) -> simpy.Event:
-        self.free -= 1
         self.busy_s += duration_s
-        over = Released(self.env, duration_s, batch)
+        over = Released(self.env, self.free.pop(), duration_s, batch)
         over.callbacks.append(self._end)
         return over
 
-    def _end(self, over: simpy.Event) -> None:
+    def _end(self, over: Released) -> None:
         """Tell a batch that it is done, and begin the next with as many as it may hold.
 
         A batch takes as long as its longest member: drafting is bound by reading the weights.
         """
-        self.free += 1
-        for done in over.value:
-            done.succeed()
+        self.free.append(over.gpu)
+        for done in over.batch:
+            done.succeed(over)
         if not self.waiting:
             return
         done, duration_s, sequences = self.waiting.popleft()
@@ -84,10 +88,10 @@ class ContendedCluster(Cluster):
         workload: Workload,
         config_row: Any,
         tables: Tables,
-        engine: Engine,
+        ring: Ring,
         progress: Progress | None,
     ) -> None:
-        super().__init__(workload, config_row, tables, engine, progress)
+        super().__init__(workload, config_row, tables, ring, progress)
         self.routed_ahead = False  # a lane that idles is woken by its next request
         draft, per_gpu = self.scenario.draft, self.scenario.cluster.engines_per_gpu
         shared = int(config_row["placement"][0]) == SHARED
@@ -95,7 +99,7 @@ class ContendedCluster(Cluster):
         self.pool = Gpus(self.env, draft.gpus, most) if shared else None
         self.targets = [Gpus(self.env, 1, 0) for _ in range(-(-self.replicas // per_gpu))]
         self.idle: dict[int, simpy.Event] = {}
-        for lane in range(len(engine.lanes)):
+        for lane in range(len(self.engine.lanes)):
             self.env.process(self._lane(lane))
 
     def run(self) -> None:
@@ -135,7 +139,21 @@ class ContendedCluster(Cluster):
             if pool is None:
                 target_s += drafting_s
             elif drafting_s > 0:
-                yield pool.serve(drafting_s, drafting)
+                work = yield pool.serve(drafting_s, drafting)
+                self._note_draft(number, work, drafting_s)
                 if transfer_s > 0 and drafting:
                     yield env.timeout(transfer_s)
             yield target.serve(target_s, 1)
+
+    def _note_draft(self, number: int, work: Released, drafting_s: float) -> None:
+        """Note which GPU of the pool drafted for a lane, while there is room in the timeline."""
+        engine = self.engine
+        lane = engine.lanes[number]
+        replica = int(lane["replica"])
+        place, end_s = int(engine.replicas["spans"][replica]), work.begun_s + drafting_s
+        if place < engine.spans.shape[1] and end_s > self.config_row["spans_from_s"][0]:
+            span = engine.spans[replica][place]
+            span["start_s"], span["end_s"], span["replica"] = work.begun_s, end_s, replica
+            span["gpu"], span["phase"] = DRAFT_GPU + work.gpu, DRAFT
+            span["sequences"] = lane["running"]
+            engine.replicas["spans"][replica] += 1

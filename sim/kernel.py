@@ -11,6 +11,7 @@ from specplan.sim.state import (
     OVERHEAD,
     PARALLEL,
     PREFILL,
+    SHARED,
     TARGET_GPU,
     VERIFY,
     Engine,
@@ -143,43 +144,44 @@ def pass_time(config, engine, lane_number, start_s):  # type: ignore[no-untyped-
     drafting_s = lane.draft_prefill_s + lane.draft_s
     target_s = lane.prefill_s + lane.verify_s + lane.overhead_s
     if config.placement == COLOCATED:
-        record(engine, lane, TARGET_GPU, DRAFT, start_s, start_s + drafting_s)
-        record_target(engine, lane, start_s + drafting_s)
+        record(config, engine, lane, TARGET_GPU, DRAFT, start_s, start_s + drafting_s)
+        record_target(config, engine, lane, start_s + drafting_s)
         return start_s + (drafting_s + target_s)
     if config.placement == PARALLEL:
-        record(engine, lane, DRAFT_GPU, DRAFT, start_s, start_s + drafting_s)
-        record_target(engine, lane, start_s)
+        record(config, engine, lane, DRAFT_GPU, DRAFT, start_s, start_s + drafting_s)
+        record_target(config, engine, lane, start_s)
         busy_s = max(drafting_s, lane.prefill_s + lane.verify_s) + lane.overhead_s
         return start_s + busy_s + (config.transfer_s if lane.drafting > 0 else 0.0)
     drafted_s = start_s
     if drafting_s > 0.0:
         draft_start_s = max(start_s, rep.draft_free_s)
-        record(engine, lane, DRAFT_GPU, DRAFT, draft_start_s, draft_start_s + drafting_s)
+        record(config, engine, lane, DRAFT_GPU, DRAFT, draft_start_s, draft_start_s + drafting_s)
         drafted_s = draft_start_s + drafting_s
         rep.draft_free_s = drafted_s
     if lane.drafting > 0:
         drafted_s += config.transfer_s
     target_start_s = max(drafted_s, rep.target_free_s)
-    record_target(engine, lane, target_start_s)
+    record_target(config, engine, lane, target_start_s)
     rep.target_free_s = target_start_s + target_s
     return rep.target_free_s
 
 
 @inner
-def record_target(engine, lane, start_s):  # type: ignore[no-untyped-def]
+def record_target(config, engine, lane, start_s):  # type: ignore[no-untyped-def]
     """Note the target GPU's phases for the timeline."""
     verify_s = start_s + lane.prefill_s
     overhead_s = verify_s + lane.verify_s
-    record(engine, lane, TARGET_GPU, PREFILL, start_s, verify_s)
-    record(engine, lane, TARGET_GPU, VERIFY, verify_s, overhead_s)
-    record(engine, lane, TARGET_GPU, OVERHEAD, overhead_s, overhead_s + lane.overhead_s)
+    record(config, engine, lane, TARGET_GPU, PREFILL, start_s, verify_s)
+    record(config, engine, lane, TARGET_GPU, VERIFY, verify_s, overhead_s)
+    record(config, engine, lane, TARGET_GPU, OVERHEAD, overhead_s, overhead_s + lane.overhead_s)
 
 
 @inner
-def record(engine, lane, gpu, phase, start_s, end_s):  # type: ignore[no-untyped-def]
+def record(config, engine, lane, gpu, phase, start_s, end_s):  # type: ignore[no-untyped-def]
     """Note who held which GPU, while there is room in the timeline."""
     rep = engine.replicas[lane.replica]
-    if end_s > start_s and rep.spans < engine.spans.shape[1]:
+    wanted = end_s > start_s and end_s > config.spans_from_s
+    if wanted and rep.spans < engine.spans.shape[1]:
         span = engine.spans[lane.replica, rep.spans]
         span.start_s = start_s
         span.end_s = end_s
@@ -293,8 +295,11 @@ def turn(  # type: ignore[no-untyped-def]
     if planned:
         rep = engine.replicas[lane.replica]
         if rep.spans < engine.spans.shape[1]:
-            target_s = lane.prefill_s + lane.verify_s + lane.overhead_s
-            record_target(engine, lane, now_s - target_s)
+            target_start_s = now_s - (lane.prefill_s + lane.verify_s + lane.overhead_s)
+            if config.placement != SHARED:  # engines that take turns draft on their target GPU
+                draft_start_s = target_start_s - (lane.draft_prefill_s + lane.draft_s)
+                record(config, engine, lane, TARGET_GPU, DRAFT, draft_start_s, target_start_s)
+            record_target(config, engine, lane, target_start_s)
         commit(config, tables, engine, lane_number, now_s)
         sample(config, engine, lane_number)
         if stop_at_finish and engine.ended[0] > 0:

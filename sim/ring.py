@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -12,14 +12,24 @@ from specplan.sim.state import REQUEST, UNFINISHED, Engine, rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from specplan.sim.interrupts import Shield
+
+
+class Sink(Protocol):
+    """Where requests go that have ended, in order of arrival."""
+
+    def add(self, columns: dict[str, NDArray[Any]]) -> None:
+        """Take in more of them, as columns of `sim.records.REQUEST_COLUMNS`."""
+
 
 class Ring:
     """Rows of the requests from the oldest unended to the newest: row = request & mask."""
 
-    def __init__(self, config_row: Any, engine: Engine) -> None:
+    def __init__(self, config_row: Any, engine: Engine, sink: Sink, shield: Shield) -> None:
         self.config_row, self.engine = config_row, engine
+        self.sink, self.shield = sink, shield
         self.oldest = self.newest = 0
-        self._ended: list[dict[str, NDArray[Any]]] = []
+        self.first_arrival_s = self.last_arrival_s = self.last_finish_s = 0.0
 
     @property
     def mask(self) -> int:
@@ -59,16 +69,37 @@ class Ring:
         gone = self.engine.requests[places]
         columns = {name: gone[name].copy() for name in REQUEST_COLUMNS}
         columns["output_tokens"] = gone["output_tokens"] - gone["left"]
-        self._ended.append(columns)
-        self.oldest += len(places)
+        with self.shield:
+            self.sink.add(columns)
+            if self.oldest == 0:
+                self.first_arrival_s = float(columns["arrival_s"][0])
+            self.last_arrival_s = float(columns["arrival_s"][-1])
+            last_s = columns["finish_s"].max(initial=0.0, where=columns["status"] != UNFINISHED)
+            self.last_finish_s = max(self.last_finish_s, float(last_s))
+            self.oldest += len(places)
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """All requests that have arrived, in order of arrival, one array a column."""
+    def finish(self) -> None:
+        """Move everybody who has arrived out of the ring, done or not."""
         places = np.arange(self.oldest, self.newest) & self.mask
         arrived = self.engine.requests["replica"][places] >= 0
         self._move_out(places[arrived])
-        if not self._ended:
-            return {name: np.zeros(0) for name in REQUEST_COLUMNS}
-        return {
-            name: np.concatenate([part[name] for part in self._ended]) for name in REQUEST_COLUMNS
-        }
+
+
+class Kept:
+    """A sink that keeps the rows of all requests."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in REQUEST_COLUMNS}
+
+    def add(self, columns: dict[str, NDArray[Any]]) -> None:
+        """Keep more rows."""
+        for name, parts in self._parts.items():
+            parts.append(columns[name])
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Hand over all rows in order of arrival, one array a column; nothing is kept twice."""
+        made = {}
+        for name in REQUEST_COLUMNS:
+            parts = self._parts.pop(name)
+            made[name] = np.concatenate(parts) if parts else np.zeros(0)
+        return made

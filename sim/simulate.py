@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.sim import setup
 from specplan.sim.cluster import Cluster
 from specplan.sim.contention import ContendedCluster
+from specplan.sim.interrupts import shielding
 from specplan.sim.records import GapHistogram, Run, saturation
+from specplan.sim.ring import Kept, Ring
 from specplan.sim.state import PHASES, PLACEMENTS, SAMPLE, SPAN
+from specplan.sim.tally import Cut, Tally, warmup_cut
 from specplan.sim.workload import prepare
 
 if TYPE_CHECKING:
@@ -25,17 +29,22 @@ def simulate(
     scenario: Scenario,
     progress: Callable[[int, int], None] | None = None,
     *,
+    keep_requests: bool = True,
+    timeline_from_s: float = 0.0,
     check_blocks: bool = False,
 ) -> Run:
     """Simulate every request of a scenario, from its arrival until its client has all tokens.
 
     `progress(ended, requests)` is called now and then. On KeyboardInterrupt the run ends with what
     is complete and says so in `interrupted`. Equal scenarios and seeds give equal runs.
-    `check_blocks` verifies after every step that no KV block is lost.
-    Raises ScenarioError for a trace that cannot be read or that has too few rows, and for a pass
-    that a cost table has no price for.
+    Without `keep_requests` a run of any length takes the same memory: `Run.requests` is empty, the
+    requests are added up in `Run.tally`, and their quantiles are those of a sketch.
+    `Run.spans`, the timeline, begins at `timeline_from_s`. `check_blocks` verifies after every step
+    that no KV block is lost.
+    Raises ScenarioError for a trace that cannot be read or that has too few rows, for a pass that a
+    cost table has no price for, and for `warmup: mser` without `keep_requests`.
 
-    >>> from specplan.scenarios import load
+    >>> from specplan.scenarios.load import load
     >>> run = simulate(load("toy-20ms", ["workload.requests=10"]))
     >>> len(run.requests["rounds"]), run.requests["output_tokens"].sum()
     (10, np.int64(1280))
@@ -50,30 +59,52 @@ def simulate(
     contended = scenario.cluster.engines_per_gpu > 1 or (
         gamma_max > 0 and scenario.draft.placement == "shared"
     )
-    cluster = (ContendedCluster if contended else Cluster)(
-        workload, config_row, tables, setup.engine(scenario, config_row, SPANS, prefixes), progress
-    )
+    cut = warmup_cut(scenario, workload.requests)
+    config_row["warmup_requests"], config_row["warmup_s"] = cut.requests, cut.time_s
+    config_row["spans_from_s"] = timeline_from_s
+    sink = Kept() if keep_requests else _streamed(scenario, workload.requests, cut)
+    engine = setup.engine(scenario, config_row, SPANS, prefixes)
     interrupted = False
-    begun = time.perf_counter()
-    try:
-        with np.errstate(over="ignore"):  # the luck's hash wraps around on purpose
-            cluster.run()
-    except KeyboardInterrupt:
-        interrupted = True
-    return _run(scenario, cluster, interrupted=interrupted, loop_s=time.perf_counter() - begun)
+    with shielding() as shield:
+        ring = Ring(config_row, engine, sink, shield)
+        cluster = (ContendedCluster if contended else Cluster)(
+            workload, config_row, tables, ring, progress
+        )
+        begun = time.perf_counter()
+        try:
+            with np.errstate(over="ignore"):  # the luck's hash wraps around on purpose
+                cluster.run()
+        except KeyboardInterrupt:
+            interrupted = True
+        loop_s = time.perf_counter() - begun
+        ring.finish()
+    return _run(scenario, cluster, interrupted=interrupted, loop_s=loop_s)
+
+
+def _streamed(scenario: Scenario, requests: int, cut: Cut) -> Tally:
+    """Give a sink that adds requests up and forgets them."""
+    if scenario.workload.warmup is not None and scenario.workload.warmup.mser:
+        raise ScenarioError(
+            Fault(
+                "is `mser`, which looks at all requests, and they are not kept",
+                "`{requests: 10000}`, `{time: 60 s}`, `{fraction: 0.1}`, or keep the requests",
+                field="workload.warmup",
+            )
+        )
+    return Tally(scenario, requests, cut)
 
 
 def _run(scenario: Scenario, cluster: Cluster, *, interrupted: bool, loop_s: float) -> Run:
     engine, replicas = cluster.engine, cluster.engine.replicas
-    requests = cluster.ring.columns()
-    ended = requests["finish_s"][np.isfinite(requests["finish_s"])]
-    begin_s = float(requests["arrival_s"][0]) if len(requests["arrival_s"]) else 0.0
-    duration_s = float(ended.max()) - begin_s if len(ended) else 0.0
+    ring, sink = cluster.ring, cluster.ring.sink
+    duration_s = max(0.0, ring.last_finish_s - ring.first_arrival_s) if ring.oldest else 0.0
+    samples = _columns(engine.samples, replicas["samples"], SAMPLE.names)
+    grew = saturation(samples, ring.first_arrival_s, ring.last_arrival_s, ring.oldest)
     total = {name: replicas[name].sum() for name in replicas.dtype.names}
-    slots = scenario.scheduler.max_num_seqs * scenario.cluster.replicas
     return Run(
         scenario=scenario,
-        requests=requests,
+        requests=sink.columns() if isinstance(sink, Kept) else {},
+        tally=sink if isinstance(sink, Tally) else None,
         phases=_phases(scenario, cluster, duration_s),
         itl=GapHistogram(
             engine.gaps[0].astype(np.int64),
@@ -82,7 +113,7 @@ def _run(scenario: Scenario, cluster: Cluster, *, interrupted: bool, loop_s: flo
             float(replicas["gap_min_s"].min()),
             float(replicas["gap_max_s"].max()),
         ),
-        samples=_columns(engine.samples, replicas["samples"], SAMPLE.names),
+        samples=samples,
         spans=_columns(engine.spans, replicas["spans"], SPAN.names),
         batch_time_s=engine.batch_time_s,
         duration_s=duration_s,
@@ -97,7 +128,7 @@ def _run(scenario: Scenario, cluster: Cluster, *, interrupted: bool, loop_s: flo
         wasted_draft_s=float(total["wasted_draft_s"]),
         committed_tokens=int(total["committed_tokens"]),
         preemptions=int(total["preemptions"]),
-        saturated=not cluster.closed and saturation(requests, slots),
+        saturated=not cluster.closed and grew,
         interrupted=interrupted,
         loop_s=loop_s,
     )

@@ -153,6 +153,9 @@ CONFIG = np.dtype(
         ("joint_prefill", "i8"),  # the target's round cost prices prompt positions too
         ("context_matters", "i8"),
         ("check_blocks", "i8"),
+        ("warmup_requests", "i8"),  # gaps between chunks count from this request on
+        ("warmup_s", "f8"),  # and of arrivals from this moment on
+        ("spans_from_s", "f8"),  # where the timeline begins
     ],
     align=True,
 )

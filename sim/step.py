@@ -173,7 +173,7 @@ def commit(config, tables, engine, lane_number, end_s):  # type: ignore[no-untyp
             tokens = row.accepted + 1
             wasted += finish_round(config, tables, lane, rep, row)
         if tokens > 0 and row.deadline_s > end_s:
-            hand_over(engine, rep, row, tokens, end_s)
+            hand_over(config, engine, rep, row, tokens, end_s)
         if row.left == 0 or row.deadline_s <= end_s:
             free_blocks(config, tables, engine, lane.replica, row)
             if row.left == 0:
@@ -224,11 +224,11 @@ def throw_round_away(tables, rep, row):  # type: ignore[no-untyped-def]
 
 
 @inner
-def hand_over(engine, rep, row, tokens, end_s):  # type: ignore[no-untyped-def]
+def hand_over(config, engine, rep, row, tokens, end_s):  # type: ignore[no-untyped-def]
     """Send a chunk of tokens to the client and note its gap to the one before."""
     if np.isnan(row.first_token_s):
         row.first_token_s = end_s
-    else:
+    elif row.request >= config.warmup_requests and row.arrival_s >= config.warmup_s:
         gap_s = end_s - row.last_chunk_s
         rep.gaps += 1
         rep.gaps_s += gap_s
