@@ -64,6 +64,7 @@ def _strategy(name: str, samples: list[Record]) -> Evidence:
     return checked(
         Evidence(
             source,
+            method="draft_model",
             label=name,
             gamma=gamma or None,
             drafting_rounds=len(recorded),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 DIGITS = 6
 WIDTH = 79
+_METHODS = (
+    (re.compile(r"n-?gram|suffix|lookup", re.IGNORECASE), "ngram"),
+    (re.compile(r"dflash|dspark|medusa|pard", re.IGNORECASE), "one_pass"),
+    (re.compile(r"eagle|mtp|nextn|draft|standalone|^sd$", re.IGNORECASE), "draft_model"),
+)
 
 
 def speculation(pooled: Evidence) -> dict[str, Any]:
@@ -36,7 +42,7 @@ def speculation(pooled: Evidence) -> dict[str, Any]:
                 source.line,
             )
         )
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"method": scenario_method(pooled.method) or "draft_model"}
     if pooled.gamma:
         found["gamma"] = pooled.gamma
     share = pooled.draft_probability
@@ -44,6 +50,18 @@ def speculation(pooled: Evidence) -> dict[str, Any]:
         found["draft_probability"] = round(share, DIGITS)
     found["acceptance"] = _acceptance(pooled)
     return found
+
+
+def scenario_method(engine_method: str) -> str | None:
+    """Return the scenario's word for an engine's drafting method, None where it is not known.
+
+    >>> [scenario_method(name) for name in ("eagle3", "deepseek_mtp", "ngram-mod", "DFLASH", "")]
+    ['draft_model', 'draft_model', 'ngram', 'one_pass', None]
+    """
+    for pattern, method in _METHODS:
+        if pattern.search(engine_method):
+            return method
+    return None
 
 
 def _acceptance(pooled: Evidence) -> dict[str, object]:
@@ -119,6 +137,8 @@ def _plain(value: object) -> str:
 
 
 def _remark(name: str, pooled: Evidence) -> str:
+    if name == "method" and scenario_method(pooled.method) is None:
+        return "  # the file does not say: or one_pass, ngram, tree"
     if name != "draft_probability":
         return ""
     drafting, draftless = pooled.drafting_rounds or 0.0, pooled.draftless_rounds or 0.0

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KIND = "golden-al"
+_METHOD = re.compile(r"^# key = num_speculative_tokens \((\w+) level\)", re.MULTILINE)
 
 
 def matches(document: object) -> bool:
@@ -31,9 +33,12 @@ def matches(document: object) -> bool:
     )
 
 
-def read(document: Mapping[str, Mapping[str, Mapping[int, object]]], file: str) -> list[Evidence]:
-    """Return one piece of evidence for each model, condition and K."""
+def read(
+    document: Mapping[str, Mapping[str, Mapping[int, object]]], file: str, text: str = ""
+) -> list[Evidence]:
+    """Return one piece of evidence for each model, condition and K; `text` names the method."""
     found = []
+    named = _METHOD.search(text)
     for model, conditions in document.items():
         for condition, lengths in conditions.items():
             for gamma, tau in lengths.items():
@@ -50,6 +55,7 @@ def read(document: Mapping[str, Mapping[str, Mapping[int, object]]], file: str) 
                         Evidence(
                             Source(file, KIND, field, line),
                             model=str(model),
+                            method=named[1].lower() if named else "",
                             label=str(condition),
                             gamma=gamma,
                             acceptance_length=float(tau),

@@ -219,7 +219,7 @@ def _read_yaml(path: Path, head: bytes) -> list[Evidence]:
     except (YAMLError, ValueError, RecursionError, StopIteration, AttributeError) as error:
         raise ScenarioError(unknown) from error
     if golden_al.matches(document):
-        return golden_al.read(document, file)
+        return golden_al.read(document, file, text)
     if isinstance(document, dict):
         named = {str(key): value for key, value in document.items()}
         raise ScenarioError(refusal([Record(named, file, 1)], file))

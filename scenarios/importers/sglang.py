@@ -69,13 +69,15 @@ def read_bench(record: Record) -> Evidence:
     )
     if tau is None:
         return replace(base, gamma=0)
-    gamma, tree = _drafts(record.record("server_info"))
+    server = record.record("server_info")
+    gamma, tree = _drafts(server)
     rounds = None
     if output and completed and output > completed and tau >= 1:
         rounds = (output - completed) / tau
     return checked(
         replace(
             base,
+            method=server.text("speculative_algorithm").lower() if server else "",
             gamma=gamma,
             tree=tree,
             drafting_rounds=rounds,

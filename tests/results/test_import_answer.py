@@ -73,6 +73,7 @@ def test_several_groups_are_a_table_and_a_choice(golden: Path) -> None:
     assert "4 groups" in answer.notes[0]
     (chosen,) = import_answer([golden], gamma=2, label="thinking_off").json["groups"]
     assert chosen["speculation"] == {
+        "method": "draft_model",
         "gamma": 2,
         "acceptance": {"acceptance_length": 2.33, "at_gamma": 2},
     }
@@ -108,7 +109,10 @@ def test_gamma_that_the_file_does_not_state(tmp_path: Path) -> None:
     path.write_text('{"predicted_n": 100, "predicted_ms": 900.0, "draft_n": 90, '
                     '"draft_n_accepted": 59}')  # fmt: skip
     (unknown,) = import_answer([path]).json["groups"]
-    assert unknown["speculation"] == {"acceptance": {"acceptance_length": 2.475}}
+    assert unknown["speculation"] == {
+        "method": "draft_model",
+        "acceptance": {"acceptance_length": 2.475},
+    }
     assert "# gamma: not in the file; --gamma states it" in unknown["block"]
     (stated,) = import_answer([path], gamma=3).json["groups"]
     assert stated["speculation"]["gamma"] == 3

@@ -1,6 +1,7 @@
 """Pooling is adding counts; a block can be put into a scenario and means what the files said."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -115,17 +116,14 @@ def test_block_in_a_scenario_gives_the_tokens_per_round_of_the_files(
     """70, 41, 33, 26 rounds accepted 0, 1, 2, 3 (the SGLang sample): τ = 1 + 185/170."""
     one = make([70, 41, 33, 26])
     path = tmp_path / "imported.yaml"
-    path.write_text(TOY + to_yaml(one, [one]).replace("speculation:\n", METHOD))
+    path.write_text(TOY + to_yaml(one, [one]))
     law = load(path).acceptance(3)
     assert law.tokens_per_round(3) == pytest.approx(1 + 185 / 170, abs=1e-5)
 
 
-METHOD = "speculation:\n  method: draft_model\n"
-
-
 def test_draft_probability_stands_beside_the_acceptance() -> None:
     one = Evidence(
-        Source("ngram.prom", "vllm-metrics", "one scrape"),
+        Source("spec.prom", "vllm-metrics", "one scrape"),
         gamma=5,
         drafting_rounds=12022,
         draftless_rounds=28202 - 12022,
@@ -134,13 +132,14 @@ def test_draft_probability_stands_beside_the_acceptance() -> None:
         acceptance_length=1 + 48208 / 12022,
     )
     assert speculation(one) == {
+        "method": "draft_model",
         "gamma": 5,
         "draft_probability": 0.426282,
         "acceptance": {"acceptance_length": 5.009982, "at_gamma": 5},
     }
     text = to_yaml(one, [one])
     assert "  draft_probability: 0.426282  # 12,022 of 28,202 rounds proposed anything" in text
-    assert "#   ngram.prom (vllm-metrics, one scrape): 12,022 rounds with a draft," in text
+    assert "#   spec.prom (vllm-metrics, one scrape): 12,022 rounds with a draft," in text
 
 
 def test_printed_rates_that_rise_by_their_last_digit_do_not_rise_in_the_block() -> None:
@@ -193,3 +192,22 @@ def test_long_lists_and_strange_names_stay_yaml() -> None:
 def test_what_cannot_be_is_refused_with_both_numbers(broken: dict[str, object], says: str) -> None:
     with pytest.raises(ScenarioError, match=says):
         checked(Evidence(Source("f", "k", line=2), **broken))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("engine", "method", "remark"),
+    [
+        ("eagle3", "draft_model", False),
+        ("ngram", "ngram", False),
+        ("suffix", "ngram", False),
+        ("dspark", "one_pass", False),
+        ("", "draft_model", True),
+    ],
+)
+def test_method_is_the_scenarios_and_a_guess_is_said(
+    engine: str, method: str, remark: bool
+) -> None:
+    one = replace(of_rates([4, 3, 2, 1]), method=engine)
+    text = to_yaml(one, [one])
+    assert YAML(typ="safe").load(text)["speculation"]["method"] == method
+    assert ("the file does not say" in text) == remark

@@ -207,6 +207,7 @@ def test_golden_acceptance_lengths(name: str) -> None:
         for gamma, tau in enumerate(lengths, start=1)
     ]
     assert [(e.model, e.label, e.gamma, e.acceptance_length) for e in found] == wanted
+    assert all(e.method in {"mtp", "eagle3", "dspark"} for e in found)
 
 
 def test_golden_line_numbers() -> None:
