@@ -90,9 +90,12 @@ class Evidence:
     warnings: tuple[str, ...] = ()
 
     @property
-    def group(self) -> tuple[str, str, int | None]:
-        """Return (model, label, γ): what must be equal to pool."""
-        return (self.model, self.label, self.gamma)
+    def group(self) -> tuple[str, str, int | None, str, str]:
+        """Return what must be equal to pool: model, label, γ, method, and the kind of file.
+
+        A log and a scrape of one server are two views of the same rounds, not more rounds.
+        """
+        return (self.model, self.label, self.gamma, self.method, self.source.kind)
 
     @property
     def says_acceptance(self) -> bool:

@@ -13,15 +13,11 @@ if TYPE_CHECKING:
 
 
 def groups(found: Iterable[Evidence]) -> list[list[Evidence]]:
-    """Return the evidence in groups that may be pooled, those without acceptance left out.
-
-    Equal model, label and γ, and the same kind of file: a log and a scrape of one server are two
-    views of the same rounds, not more rounds.
-    """
+    """Return the evidence in groups that may be pooled, those without acceptance left out."""
     by_key: dict[tuple[object, ...], list[Evidence]] = {}
     for one in found:
         if one.says_acceptance:
-            by_key.setdefault((*one.group, one.source.kind, one.method), []).append(one)
+            by_key.setdefault(one.group, []).append(one)
     return list(by_key.values())
 
 
