@@ -99,8 +99,27 @@ def predict(
 
 
 @app.command()
-def simulate(
+def simulate(  # noqa: PLR0917
     scenario: ScenarioName,
+    replications: Annotated[
+        int, typer.Option(min=1, help="Seeds to simulate; intervals are then across them.")
+    ] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes for --replications.")] = (
+        os.cpu_count() or 1
+    ),
+    no_requests: Annotated[
+        bool,
+        typer.Option(
+            "--no-requests", help="Keep no row a request: any length in one memory, by sketches."
+        ),
+    ] = False,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write who held which GPU when, as a Chrome trace."),
+    ] = None,
+    timeline_from: Annotated[
+        str, typer.Option(metavar="TIME", help="Where the timeline begins: '60 s'.")
+    ] = "0 s",
     sets: Sets = None,
     as_json: AsJson = False,
     output: Folder = None,
@@ -115,10 +134,16 @@ def simulate(
     """
 
     def answer() -> Answer:
-        from specplan.results.simulation import simulate_answer
+        from specplan.results.replications import Replications, replicate_answer
+        from specplan.results.simulation import leave, simulate_answer
         from specplan.scenarios.load import load
 
-        return simulate_answer(load(scenario, sets or ()), output, force=force)
+        kept = leave(not no_requests, timeline, timeline_from, replications)
+        loaded = load(scenario, sets or ())
+        if replications > 1:
+            how = Replications(replications, workers)
+            return replicate_answer(loaded, how, output, force=force)
+        return simulate_answer(loaded, output, force=force, leave=kept)
 
     _show(answer, as_json)
 
@@ -173,6 +198,67 @@ def sweep(  # noqa: PLR0917
         design = parse_design(vary)
         base = load(scenario, sets or ())
         return sweep_answer(base, design, means, output, resume=resume, force=force)
+
+    _show(answer, as_json)
+
+
+@app.command()
+def plan(  # noqa: PLR0917
+    scenario: ScenarioName,
+    slo: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slo",
+            metavar="LIMIT",
+            help="'ttft p99 < 500 ms', 'tpot p95 < 40 ms', 'goodput >= 99 %'. Repeatable; "
+            "else the scenario's own.",
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Requests to carry, 40/s; else as it says.")
+    ] = None,
+    requests: Annotated[
+        int, typer.Option(min=200, help="Requests of one simulated run, for each replica.")
+    ] = 2000,
+    tolerance: Annotated[
+        float, typer.Option(min=0.005, max=1.0, help="How close the largest rate is searched.")
+    ] = 0.1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Simulate on a running Dask cluster, tcp://host:8786."
+        ),
+    ] = None,
+    sets: Sets = None,
+    as_json: AsJson = False,
+    output: Folder = None,
+    force: Force = False,
+) -> None:
+    """Plan capacity for service level objectives.
+
+    Says the largest rate, the fewest GPUs, the best γ, a schedule by batch, where speculation stops
+    to pay, where the draft should run, what it costs and which input to measure first.
+
+    Example: specplan plan llama31-8b-eagle3-h100 --slo 'tpot p95 < 25 ms' --rate 40/s
+    """
+
+    def answer() -> Answer:
+        from specplan.results.plan_answer import plan_answer
+        from specplan.results.planning.objectives import parse_rate_option
+        from specplan.scenarios.load import load
+
+        return plan_answer(
+            load(scenario, sets or ()),
+            slo or (),
+            rate=parse_rate_option(rate),
+            requests=requests,
+            tolerance=tolerance,
+            workers=workers,
+            address=cluster,
+            output=output,
+            force=force,
+        )
 
     _show(answer, as_json)
 

@@ -24,3 +24,13 @@ class Answer:
     text: RenderableType
     notes: list[str] = field(default_factory=list)
     exit_code: int = 0
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what the terminal shows."""
+        import io
+
+        from rich.console import Console
+
+        console = Console(record=True, file=io.StringIO(), width=100, highlight=False)
+        console.print(self.text)
+        return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")

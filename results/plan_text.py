@@ -164,7 +164,9 @@ def _times(ratio: Interval) -> str:
 def _placements(plan: Plan) -> Iterator[RenderableType]:
     user = min(plan.placements, key=lambda p: p.tpot_s.mean)
     gpu = max(plan.placements, key=lambda p: p.capacity.estimate / p.gpus)
-    yield Text(f"Per user {user.placement}, per GPU {gpu.placement}.")
+    near = [p.placement for p in plan.placements if p is not gpu and p.as_good_per_gpu(gpu)]
+    told = f" (these runs cannot tell it from {', '.join(near)})" if near else ""
+    yield Text(f"Per user {user.placement}; per GPU {gpu.placement}{told}.")
     yield columns(
         ("placement", "GPUs/replica", "TPOT", "rate/s met", "missed", "rate/s per GPU"),
         [

@@ -11,7 +11,7 @@ import threading
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib.metadata import version
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from typing import TYPE_CHECKING
 
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -30,6 +30,10 @@ def local(workers: int) -> Iterator[Executor]:
     executor = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_obey)
     try:
         yield executor
+    except KeyboardInterrupt:
+        for worker in active_children():  # they ignore Ctrl-C, and nobody waits for their results
+            worker.terminate()
+        raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
 
@@ -48,7 +52,7 @@ def cluster(address: str, timeout_s: float = ANSWER_S) -> Iterator[Executor]:
         right = "pip install 'specplan[cluster]'"
         raise ScenarioError(Fault("--cluster needs the package distributed", right)) from None
     try:
-        client = Client(address, timeout=timeout_s, set_as_default=False)
+        client = Client(address, timeout=timeout_s, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         wrong = f"no Dask scheduler answers at {address} within {timeout_s:g} s"
         reason = "`dask scheduler` prints its address, tcp://host:8786"
@@ -65,7 +69,7 @@ def cluster(address: str, timeout_s: float = ANSWER_S) -> Iterator[Executor]:
             )
             right = "install the same version there and restart the workers"
             raise ScenarioError(Fault(wrong, right, file="--cluster"))
-        yield client.get_executor(pure=False)
+        yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
 
 
 def _installed() -> str:

@@ -148,6 +148,7 @@ def at_rate(scenario: Scenario, rate: float) -> Scenario:
     match arrivals.kind:
         case "trace" | "on_off":
             factor = offered(scenario).rate / rate
+            changed: dict[str, object]
             if arrivals.on_off is None:
                 changed = {"time_scale": arrivals.time_scale * factor}
             else:

@@ -104,9 +104,9 @@ def objectives_of(scenario: Scenario, texts: Sequence[str] = ()) -> tuple[Object
     """
     found = [parse_objective(text) for text in texts]
     if not found:
-        found = [
-            Objective(*name.split("_"), limit) for name, limit in scenario.slo.targets().items()
-        ]
+        for name, limit in scenario.slo.targets().items():
+            metric, _, statistic = name.partition("_")
+            found.append(Objective(metric, statistic, limit))
         stated = scenario.slo.model_dump(exclude_none=True)
         if any(name in stated for name in ("ttft", "tpot", "e2el")):
             found.append(Objective("goodput", "", 0.99))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from specplan.sim.capacity import Capacity
 
 PLACEMENTS = ("colocated", "dedicated", "shared", "parallel")
-FEWEST, MOST = 2, 4  # replicas: one cannot share, more take long
+REPLICAS = 2  # the fewest that can share
 RUNS = 4
 TOLERANCE = 0.2
 
@@ -35,6 +35,11 @@ class Placed:
     def rate_per_gpu(self) -> float:
         """Requests per second and GPU that meet the objectives for sure."""
         return self.capacity.load / self.gpus
+
+    def as_good_per_gpu(self, other: Placed) -> bool:
+        """Whether the intervals of the rate per GPU overlap."""
+        (low, high), (least, most) = self.capacity.interval, other.capacity.interval
+        return high / self.gpus >= least / other.gpus and low / self.gpus <= most / other.gpus
 
 
 def placed(scenario: Scenario, placement: str, replicas: int) -> Scenario:
@@ -63,15 +68,14 @@ def placed(scenario: Scenario, placement: str, replicas: int) -> Scenario:
 def placements(planner: Planner, scenario: Scenario, rate: float) -> list[Placed]:
     """Compare the placements at a rate per replica; empty where there is nothing to place.
 
-    All on equally many replicas (the scenario's, 2 to 4) and shorter runs than other questions.
+    All on two replicas, the fewest that can share, and on shorter runs than other questions.
     """
     if not scenario.gamma or scenario.speculation.method == "ngram":
         return []
     shorter = planner.shorter(2)
-    replicas = min(max(scenario.cluster.replicas, FEWEST), MOST)
     found = []
     for placement in PLACEMENTS:
-        one = placed(scenario, placement, replicas)
+        one = placed(scenario, placement, REPLICAS)
         tpot = shorter.figures(at_rate(one, rate), RUNS)["tpot_mean"]
         capacity = shorter.capacity(one, TOLERANCE, most_runs=RUNS)
         found.append(Placed(placement, gpus(one), t_interval(tpot[np.isfinite(tpot)]), capacity))

@@ -16,27 +16,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from specplan.models.speedup import Prediction
     from specplan.results.metrics import summary
+    from specplan.results.study import Study, load
     from specplan.scenarios.closed_form import predict
     from specplan.scenarios.errors import Fault, ScenarioError
-    from specplan.scenarios.load import bundled, load, override, to_yaml
+    from specplan.scenarios.load import bundled, override, to_yaml
     from specplan.scenarios.schema import Scenario
     from specplan.sim.axes import Axis, parse_axis
+    from specplan.sim.design import Design, parse_design
     from specplan.sim.records import Run
     from specplan.sim.simulate import simulate
     from specplan.sim.sweep import Grid, predict_grid, simulate_grid
 
 _HOMES = {
     "Axis": "specplan.sim.axes",
+    "Design": "specplan.sim.design",
     "Fault": "specplan.scenarios.errors",
     "Grid": "specplan.sim.sweep",
     "Prediction": "specplan.models.speedup",
     "Run": "specplan.sim.records",
     "Scenario": "specplan.scenarios.schema",
     "ScenarioError": "specplan.scenarios.errors",
+    "Study": "specplan.results.study",
     "bundled": "specplan.scenarios.load",
-    "load": "specplan.scenarios.load",
+    "load": "specplan.results.study",
     "override": "specplan.scenarios.load",
     "parse_axis": "specplan.sim.axes",
+    "parse_design": "specplan.sim.design",
     "predict": "specplan.scenarios.closed_form",
     "predict_grid": "specplan.sim.sweep",
     "simulate": "specplan.sim.simulate",
@@ -47,16 +52,19 @@ _HOMES = {
 
 __all__ = [
     "Axis",
+    "Design",
     "Fault",
     "Grid",
     "Prediction",
     "Run",
     "Scenario",
     "ScenarioError",
+    "Study",
     "bundled",
     "load",
     "override",
     "parse_axis",
+    "parse_design",
     "predict",
     "predict_grid",
     "simulate",
