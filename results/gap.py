@@ -138,8 +138,8 @@ def _sentences(
         )
     elif tally.completed and wait > 1e-3 * whole:
         says.append(
-            f"Queueing: a request waits {duration(wait / tally.completed)} for admission, {percent(wait / whole)} "
-            "of its time in the system; the closed form has no queue."
+            f"Queueing: a request waits {duration(wait / tally.completed)} for admission, "
+            f"{percent(wait / whole)} of its time in the system; the closed form has no queue."
         )
     if figures["preemptions"]:
         says.append(f"Memory: {figures['preemptions']:,} preemptions made requests start again.")
