@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LIBRARY = Path(__file__).resolve().parent / "library"
+PUBLISHED = LIBRARY.with_name("published")
 
 
 def load(name_or_path: str | Path, sets: Iterable[str] = ()) -> Scenario:
@@ -61,13 +62,18 @@ def bundled() -> dict[str, Path]:
     return {path.stem: path for path in sorted(LIBRARY.glob("*.yaml"))}
 
 
+def published() -> dict[str, Path]:
+    """Return the bundled scenarios of published measurements: path by name."""
+    return {path.stem: path for path in sorted(PUBLISHED.glob("*.yaml"))}
+
+
 def find(name_or_path: str | Path) -> Path:
-    """Find the file of a name or path: a file that exists, or else a bundled name.
+    """Find the file of a name or path: a file that exists, or else a bundled or published name.
 
     Raises ScenarioError that lists the bundled names.
     """
     text = str(name_or_path)
-    names = bundled()
+    names = {**published(), **bundled()}
     if text in names and not Path(text).is_file():
         return names[text]
     path = Path(text)
@@ -80,7 +86,7 @@ def find(name_or_path: str | Path) -> Path:
         pass  # a name too long or with a NUL byte is no file
     close = nearest(text, names)
     right = f"did you mean `{close}`? " if close else "a file, or "
-    listed = f"bundled: {', '.join(names)}"
+    listed = f"bundled: {', '.join(bundled())}"
     raise ScenarioError(Fault("no such file and no bundled scenario", right + listed, text))
 
 

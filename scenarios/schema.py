@@ -11,6 +11,7 @@ from specplan.scenarios.checks import contradictions
 from specplan.scenarios.fields import Section, Whole
 from specplan.scenarios.lower import lower_acceptance, lower_cost
 from specplan.scenarios.schema_costs import CostBlock
+from specplan.scenarios.schema_measured import Measured
 from specplan.scenarios.schema_serving import Cluster, KvCache, Record, Scheduler, Slo
 from specplan.scenarios.schema_speculation import Draft, Speculation
 from specplan.scenarios.schema_workload import Lengths, Workload
@@ -58,6 +59,9 @@ class Scenario(Section):
     cluster: Cluster = Field(default_factory=Cluster, description="Engines and their router.")
     slo: Slo = Field(default_factory=Slo, description="Objectives.")
     record: Record = Field(default_factory=Record, description="What a handoff states.")
+    measured: Measured | None = Field(
+        default=None, description="Measured values, which `specplan validate` compares with."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
