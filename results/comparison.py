@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from specplan.results.replications import Replicated, Replications
     from specplan.scenarios.schema import Scenario
     from specplan.sim.records import Run
 
@@ -122,8 +124,11 @@ def compare_answer(
     without_speculation: bool,
     output: Path | None,
     force: bool,
+    how: Replications | None = None,
 ) -> Answer:
     """Simulate A and B on one seed; `without_speculation` compares A with its own baseline.
+
+    With `how` both run on several seeds, and each difference has its interval across them.
 
     Raises ScenarioError unless exactly one of `b` and `without_speculation` is given, or when the
     two scenarios have different seeds or numbers of requests and so cannot share their luck.
@@ -138,7 +143,9 @@ def compare_answer(
     if output is not None:
         store.check_folder(output, force=force)
     if b is None:
-        pair = {"plain": load(a, [*sets, *OFF]), "speculative": load(a, sets)}
+        speculative = load(a, sets)
+        named = f"name={json.dumps(f'{speculative.name}, plain')}"  # told apart in later reports
+        pair = {"plain": load(a, [*sets, *OFF, named]), "speculative": speculative}
     else:
         one, two = load(a, sets), load(b, sets)
         names = (
@@ -146,10 +153,12 @@ def compare_answer(
         )
         pair = dict(zip(names, (one, two), strict=True))
     _check_common_luck(*pair.values())
-    return _answer(pair, output, force=force)
+    if how is not None and how.count > 1:
+        return _over_seeds(pair, how, output, force=force)
+    return _on_one_seed(pair, output, force=force)
 
 
-def _answer(pair: dict[str, Scenario], output: Path | None, *, force: bool) -> Answer:
+def _on_one_seed(pair: dict[str, Scenario], output: Path | None, *, force: bool) -> Answer:
     from specplan.results.progress import reporting
     from specplan.sim.simulate import simulate
 
@@ -157,15 +166,70 @@ def _answer(pair: dict[str, Scenario], output: Path | None, *, force: bool) -> A
     for name, scenario in pair.items():
         with reporting(f"simulating {name}") as progress:
             runs.append(simulate(scenario, progress))
+        if runs[-1].interrupted:  # half a run has no luck in common with the other
+            raise KeyboardInterrupt
     found = differences(*runs)
     summaries = [metrics.summary(run) for run in runs]
-    names = list(pair)
-    says = verdict(found, names, [run.saturated for run in runs])
-    value: dict[str, Any] = {
-        "verdict": says,
+    value = _json(list(pair), found, summaries)
+    notes = []
+    if output is not None:
+        from specplan.results.runs import write_run
+
+        with store.new_folder(output, force=force) as folder:
+            store.write_json(folder / store.MARK, value)
+            for part, run, figures in zip(("a", "b"), runs, summaries, strict=True):
+                (folder / part).mkdir()
+                write_run(folder / part, run, figures)
+        notes.append(f"written to {output}")
+    return Answer(value, _text(value["verdict"], list(pair), found, summaries), notes)
+
+
+def _over_seeds(
+    pair: dict[str, Scenario], how: Replications, output: Path | None, *, force: bool
+) -> Answer:
+    from specplan.results.replications import aggregated, replicated
+
+    both = replicated(list(pair.values()), how)
+    found = differences_over_seeds(both)
+    summaries = [aggregated(both, which) for which in (0, 1)]
+    value = {**_json(list(pair), found, summaries), "seeds": list(both.seeds)}
+    notes = [f"{len(both.seeds)} seeds; intervals are Student's t across them"]
+    if both.interrupted:
+        notes.append(f"interrupted: {len(both.seeds)} of {how.count} seeds were complete by then")
+    if output is not None:
+        with store.new_folder(output, force=force) as folder:
+            store.write_json(folder / store.MARK, value)
+        notes.append(f"written to {output}")
+    text = _text(value["verdict"], list(pair), found, summaries)
+    return Answer(value, text, notes, exit_code=130 if both.interrupted else 0)
+
+
+def differences_over_seeds(both: Replicated) -> list[Difference]:
+    """Differences of the figures of `differences`, one a seed: B − A with its t interval."""
+    from specplan.results.replications import difference
+
+    found = []
+    for name, unit, key in (
+        ("mean TTFT", "ms", "mean_ttft_ms"),
+        ("mean TPOT", "ms", "mean_tpot_ms"),
+        ("mean ITL", "ms", "mean_itl_ms"),
+        ("mean E2EL", "ms", "mean_e2el_ms"),
+        ("output", "tok/s", "output_throughput"),
+    ):
+        a, b = (float(np.mean(both.values(which, key))) for which in (0, 1))
+        interval = difference(both, key)
+        found.append(Difference(name, unit, a, b, interval, more_is_better=unit == "tok/s"))
+    return found
+
+
+def _json(
+    names: Sequence[str], found: Sequence[Difference], summaries: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "verdict": verdict(found, names, [bool(figures["saturated"]) for figures in summaries]),
         "a": names[0],
         "b": names[1],
-        "seed": runs[0].scenario.seed,
+        "seed": summaries[0]["seed"],
         "differences": {
             d.key: {
                 "a": d.a,
@@ -179,17 +243,6 @@ def _answer(pair: dict[str, Scenario], output: Path | None, *, force: bool) -> A
         },
         "runs": dict(zip(names, summaries, strict=True)),
     }
-    notes = []
-    if output is not None:
-        from specplan.results.runs import write_run
-
-        with store.new_folder(output, force=force) as folder:
-            store.write_json(folder / store.MARK, value)
-            for part, run, figures in zip(("a", "b"), runs, summaries, strict=True):
-                (folder / part).mkdir()
-                write_run(folder / part, run, figures)
-        notes.append(f"written to {output}")
-    return Answer(value, _text(says, names, found, summaries), notes)
 
 
 def verdict(found: Sequence[Difference], names: Sequence[str], saturated: Sequence[bool]) -> str:

@@ -34,11 +34,12 @@ class Recorded:
     samples: Columns
     spans: Columns
     gaps: Columns
+    label: str = ""
 
     @property
     def name(self) -> str:
-        """Name of the scenario."""
-        return self.scenario.name
+        """What figures call the run: its label, or the name of its scenario."""
+        return self.label or self.scenario.name
 
 
 def record(run: Run, figures: dict[str, Any] | None = None) -> Recorded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def report_answer(
     """
     file = output or Path(WRITTEN)
     store.check_file(file, force=force)
-    runs = [_recorded(target, sets) for target in targets]
+    runs = _told_apart([_recorded(target, sets) for target in targets])
     text = report_page(runs)
     store.write_text(file, text, force=force)
     value = {
@@ -44,6 +45,15 @@ def report_answer(
         "verdict": _verdict(runs),
     }
     return Answer(value, f"{_verdict(runs)}\nwritten to {file}: open it in a browser")
+
+
+def _told_apart(runs: list[Recorded]) -> list[Recorded]:
+    """Number the runs whose scenarios have one name."""
+    names = [run.name for run in runs]
+    return [
+        replace(run, label=f"{run.name} ({index})") if names.count(run.name) > 1 else run
+        for index, run in enumerate(runs, start=1)
+    ]
 
 
 def _recorded(target: str, sets: Sequence[str]) -> Recorded:
@@ -59,14 +69,8 @@ def _recorded(target: str, sets: Sequence[str]) -> Recorded:
     with reporting(f"simulating {scenario.name}") as progress:
         run = simulate(scenario, progress)
     recorded = record(run)
-    return Recorded(
-        scenario,
-        {**recorded.figures, "closed_form": gap.explain(run, recorded.figures).json},
-        recorded.requests,
-        recorded.samples,
-        recorded.spans,
-        recorded.gaps,
-    )
+    explained = gap.explain(run, recorded.figures).json
+    return replace(recorded, figures={**recorded.figures, "closed_form": explained})
 
 
 def report_page(runs: Sequence[Recorded]) -> str:
