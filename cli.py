@@ -275,6 +275,12 @@ def compare(  # noqa: PLR0917
             "--without-speculation", help="Compare A against itself with speculation off."
         ),
     ] = False,
+    replications: Annotated[
+        int, typer.Option(min=1, help="Seeds to simulate both on; intervals are then across them.")
+    ] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes for --replications.")] = (
+        os.cpu_count() or 1
+    ),
     sets: Sets = None,
     as_json: AsJson = False,
     output: Folder = None,
@@ -289,9 +295,16 @@ def compare(  # noqa: PLR0917
 
     def answer() -> Answer:
         from specplan.results.comparison import compare_answer
+        from specplan.results.replications import Replications
 
         return compare_answer(
-            a, b, sets or (), without_speculation=without_speculation, output=output, force=force
+            a,
+            b,
+            sets or (),
+            without_speculation=without_speculation,
+            output=output,
+            force=force,
+            how=Replications(replications, workers),
         )
 
     _show(answer, as_json)

@@ -3,117 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Group
 from rich.text import Text
 
 from specplan.results import metrics, store
 from specplan.results.answer import Answer
-from specplan.results.intervals import Interval, paired_difference, ratio_interval
+from specplan.results.differences import Difference, differences, differences_over_seeds
 from specplan.results.tables import columns, number
-from specplan.results.warmup import counted
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    from specplan.results.replications import Replicated, Replications
+    from specplan.results.replications import Replications
     from specplan.scenarios.schema import Scenario
-    from specplan.sim.records import Run
 
 OFF = ("speculation.method=none",)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One figure of two runs: A, B, and B − A with its paired 95 % interval."""
-
-    name: str
-    unit: str
-    a: float
-    b: float
-    difference: Interval
-    more_is_better: bool
-
-    @property
-    def key(self) -> str:
-        """The figure's name in the JSON of a run: `mean_ttft_ms`, `output_throughput`."""
-        if self.unit == "ms":
-            return f"{self.name.replace(' ', '_').lower()}_ms"
-        return f"{self.name}_throughput"
-
-    @property
-    def ratio(self) -> float:
-        """How many times better B is than A: above 1 in B's favour, below 1 in A's."""
-        better, worse = (self.b, self.a) if self.more_is_better else (self.a, self.b)
-        return better / worse if worse > 0 else float("nan")
-
-    @property
-    def verdict(self) -> str:
-        """B `better`, `worse`, `no difference`, or `too few requests` for an interval."""
-        if not self.difference.known:
-            return "too few requests"
-        if self.difference.low <= 0 <= self.difference.high:
-            return "no difference"
-        return "better" if (self.difference.mean > 0) == self.more_is_better else "worse"
-
-
-def differences(a: Run, b: Run) -> list[Difference]:
-    """Mean TTFT, TPOT, ITL and E2EL and output throughput of both runs, paired request by request.
-
-    Only requests that both runs completed are paired; the throughput is paired in blocks of equally
-    many completions. Latencies in ms, throughput in tokens/s.
-    """
-    both = (a.requests["status"] == 0) & (b.requests["status"] == 0) & counted(a) & counted(b)
-    rows_a, rows_b = (_completed(run, both) for run in (a, b))
-    found = []
-    for name, top, bottom in (
-        ("mean TTFT", "ttft_s", None),
-        ("mean TPOT", "tpot_s", None),
-        ("mean ITL", "gap_s", "gaps"),
-        ("mean E2EL", "e2el_s", None),
-    ):
-        pair = [
-            (rows[top] * 1e3, None if bottom is None else rows[bottom]) for rows in (rows_a, rows_b)
-        ]
-        if bottom is None:
-            kept = np.isfinite(pair[0][0]) & np.isfinite(pair[1][0])
-            pair = [(values[kept], None) for values, _ in pair]
-        difference = paired_difference(pair[0], pair[1])
-        means = [ratio_interval(above, below).mean for above, below in pair]
-        found.append(Difference(name, "ms", means[0], means[1], difference, more_is_better=False))
-    return [*found, _throughput(a, b, rows_a, rows_b)]
-
-
-def _completed(run: Run, both: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
-    done = (run.requests["status"] == 0) & counted(run)
-    return {name: values[both[done]] for name, values in metrics.latencies(run).items()}
-
-
-def _throughput(
-    a: Run,
-    b: Run,
-    rows_a: dict[str, NDArray[np.float64]],
-    rows_b: dict[str, NDArray[np.float64]],
-) -> Difference:
-    pair = []
-    for rows in (rows_a, rows_b):
-        order = np.argsort(rows["finish_s"], kind="stable")
-        between = np.diff(rows["finish_s"][order], prepend=0.0)
-        pair.append((rows["output_tokens"][order], between))
-    per_second = [
-        float(rows["output_tokens"].sum()) / run.duration_s if run.duration_s > 0 else np.nan
-        for run, rows in ((a, rows_a), (b, rows_b))
-    ]
-    difference = paired_difference(pair[0], pair[1])
-    centred = Interval(per_second[1] - per_second[0], difference.half_width, difference.batches)
-    return Difference("output", "tok/s", per_second[0], per_second[1], centred, more_is_better=True)
 
 
 def compare_answer(
@@ -202,24 +110,6 @@ def _over_seeds(
         notes.append(f"written to {output}")
     text = _text(value["verdict"], list(pair), found, summaries)
     return Answer(value, text, notes, exit_code=130 if both.interrupted else 0)
-
-
-def differences_over_seeds(both: Replicated) -> list[Difference]:
-    """Differences of the figures of `differences`, one a seed: B − A with its t interval."""
-    from specplan.results.replications import difference
-
-    found = []
-    for name, unit, key in (
-        ("mean TTFT", "ms", "mean_ttft_ms"),
-        ("mean TPOT", "ms", "mean_tpot_ms"),
-        ("mean ITL", "ms", "mean_itl_ms"),
-        ("mean E2EL", "ms", "mean_e2el_ms"),
-        ("output", "tok/s", "output_throughput"),
-    ):
-        a, b = (float(np.mean(both.values(which, key))) for which in (0, 1))
-        interval = difference(both, key)
-        found.append(Difference(name, unit, a, b, interval, more_is_better=unit == "tok/s"))
-    return found
 
 
 def _json(
