@@ -37,6 +37,9 @@ CONFIG = {
 }
 
 
+NUMBER = ' class="number"'
+
+
 @dataclass(frozen=True)
 class Section:
     """One part of a page: a heading, sentences, then a table (header row first) or a figure."""
@@ -110,8 +113,14 @@ def _figure(index: int, section: Section) -> str:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
+    kinds = [all(map(_numeric, column)) for column in zip(*rows[1:], strict=True)]
     body = "".join(
-        "<tr>" + "".join(f"<td{_numeric(cell)}>{_breakable(cell)}</td>" for cell in row) + "</tr>"
+        "<tr>"
+        + "".join(
+            f"<td{NUMBER if numeric else ''}>{_breakable(cell)}</td>"
+            for cell, numeric in zip(row, kinds, strict=True)
+        )
+        + "</tr>"
         for row in rows[1:]
     )
     return (
@@ -126,5 +135,5 @@ def _breakable(cell: str) -> str:
     return text if " " in cell else text.replace(".", ".<wbr>").replace("_", "_<wbr>")
 
 
-def _numeric(cell: str) -> str:
-    return ' class="number"' if cell[:1].isdigit() or cell[:1] in {"-", "−", "+"} else ""
+def _numeric(cell: str) -> bool:
+    return cell[:1].isdigit() or cell[:1] in {"-", "−", "+"} or cell == "none"

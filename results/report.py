@@ -48,7 +48,7 @@ def report_answer(
 
 
 def _told_apart(runs: list[Recorded]) -> list[Recorded]:
-    """Number the runs whose scenarios have one name."""
+    """Give numbers to runs whose scenarios have one name."""
     names = [run.name for run in runs]
     return [
         replace(run, label=f"{run.name} ({index})") if names.count(run.name) > 1 else run
@@ -80,8 +80,8 @@ def report_page(runs: Sequence[Recorded]) -> str:
     title = " against ".join(run.name for run in runs)
     sections = [
         *_figures_table(runs),
-        *_closed_sections(made),
-        *_run_sections(runs),
+        *closed_sections(made),
+        *run_sections(runs),
         *[section for run in runs for section in _inputs(run)],
     ]
     return page(title, _verdict(runs), sections)
@@ -127,7 +127,8 @@ def _figures_table(runs: Sequence[Recorded]) -> Iterator[Section]:
     yield Section("Figures", sentences, table=(header, *cells))
 
 
-def _closed_sections(made: Curves) -> Iterator[Section]:
+def closed_sections(made: Curves) -> Iterator[Section]:
+    """Draw the closed form of one scenario."""
     scenario, point = made.scenario, made.point
     found = predict_at(scenario, point)
     where = f"Batch {point.batch:.3g}, context {point.context_tokens:,.0f} tokens."
@@ -175,7 +176,8 @@ def _closed_sections(made: Curves) -> Iterator[Section]:
     )
 
 
-def _run_sections(runs: Sequence[Recorded]) -> Iterator[Section]:
+def run_sections(runs: Sequence[Recorded]) -> Iterator[Section]:
+    """Draw simulated runs."""
     yield Section("GPU time by phase", figure=figures_run.gpu_phases(runs))
     for run in runs:
         if len(run.spans["start_s"]):
