@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from specplan.results.comparison import differences, verdict
+from specplan.results.comparison import verdict
+from specplan.results.differences import differences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
