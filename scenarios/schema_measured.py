@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 from annotated_types import Gt
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from specplan.scenarios.fields import Fraction, Gamma, Number, Positive, Section, fault
 
@@ -53,6 +53,8 @@ class MeasuredRow(Section):
         default="test", description="fit: the costs are calibrated on it; test: it is predicted."
     )
     name: str = Field(default="", description="What the row is called; absent: its conditions.")
+    quantity: Quantity | None = Field(default=None, description="Absent: that of the series.")
+    unit: str | None = Field(default=None, description="Absent: that of the series.")
     gamma: Gamma | None = Field(default=None, description="γ of the row; 0: plain decoding.")
     tau: Annotated[Number, Gt(0)] | None = Field(
         default=None, description="Tokens per round with the bonus token, as measured in this row."
@@ -79,7 +81,10 @@ class MeasuredRow(Section):
 
     def conditions(self) -> tuple[Any, ...]:
         """Everything but role and value: what makes two rows the same measurement."""
-        return (self.name, self.gamma, self.tau, self.rate, self.batch, self.context, self.set)
+        return (
+            self.name, self.quantity, self.gamma, self.tau, self.rate, self.batch, self.context,
+            self.set, self.against,
+        )  # fmt: skip
 
 
 class MeasuredSeries(Section):
@@ -112,19 +117,27 @@ class MeasuredSeries(Section):
         description="The measured values."
     )
 
-    @field_validator("unit")
-    @classmethod
-    def _known(cls, unit: str) -> str:
-        known = sorted({name for units in UNITS.values() for name in units})
-        if unit not in known:
-            raise fault(f"`{unit}` is no unit of a measured value", f"one of {', '.join(known)}")
-        return unit
+    def quantity_of(self, row: MeasuredRow) -> Quantity:
+        """Give the quantity of a row: its own, or the series'."""
+        return row.quantity or self.quantity
+
+    def unit_s(self, row: MeasuredRow) -> float:
+        """Give the factor of a row's unit to seconds, tokens per second, or a ratio."""
+        return UNITS[self.quantity_of(row)][row.unit or self.unit]
+
+    @model_validator(mode="after")
+    def _units(self) -> Self:
+        for quantity, unit in {
+            (self.quantity, self.unit),
+            *((self.quantity_of(row), row.unit or self.unit) for row in self.rows),
+        }:
+            if unit not in UNITS[quantity]:
+                right = " or ".join(f"`{name}`" for name in UNITS[quantity])
+                raise fault(f"`{unit}` is no unit of {quantity}", right)
+        return self
 
     @model_validator(mode="after")
     def _honest(self) -> Self:
-        if self.unit not in UNITS[self.quantity]:
-            units = ", ".join(UNITS[self.quantity])
-            raise fault(f"{self.quantity} in {self.unit}", f"{units}")
         roles: dict[tuple[Any, ...], str] = {}
         for row in self.rows:
             before = roles.setdefault(row.conditions(), row.role)
