@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from specplan.models.rounds import tokens_per_round_variance
 from specplan.results.closed_curves import SHIFT, crossover
-from specplan.results.figures import heat_map, layout
+from specplan.results.figures import across, heat_map, layout
 from specplan.results.palette import BREAK_EVEN, PHASES, PLAIN, SCENARIOS
 
 if TYPE_CHECKING:
@@ -22,11 +22,17 @@ PLATEAU = 0.97  # γ whose speedup is within 3 % of the best are called as good
 def speedup_by_gamma(curves: Curves) -> go.Figure:
     """Draw the speedup over γ, the band of γ within 3 % of the best, and the γ that is set."""
     x, y = curves.gammas, curves.speedup_by_gamma()
-    figure = go.Figure(layout=layout("γ, drafted tokens a round", "speedup (x)", 380))
     good = x[y >= PLATEAU * y.max()]
-    figure.add_vrect(
-        x0=good.min() - 0.5, x1=good.max() + 0.5, fillcolor=SCENARIOS[4], opacity=0.25,
-        line_width=0, name="within 3 % of the best", showlegend=True,
+    band = {
+        "type": "rect", "x0": good.min() - 0.5, "x1": good.max() + 0.5, "y0": 0, "y1": 1,
+        "yref": "y domain", "fillcolor": SCENARIOS[4], "opacity": 0.25, "line": {"width": 0},
+        "name": "within 3 % of the best", "showlegend": True,
+    }  # fmt: skip
+    figure = go.Figure(
+        layout=layout(
+            "γ, drafted tokens a round", "speedup (x)", 380,
+            xaxis={"dtick": 1}, yaxis={"rangemode": "tozero"}, shapes=[band, across(y=1.0)],
+        )
     )  # fmt: skip
     figure.add_scatter(
         x=x, y=y, mode="lines+markers", name="closed form", line={"color": SCENARIOS[0]},
@@ -37,9 +43,6 @@ def speedup_by_gamma(curves: Curves) -> go.Figure:
             x=[x[place]], y=[y[place]], mode="markers", name=f"as set, γ = {x[place]}",
             marker={"symbol": "circle-open", "size": 14, "color": BREAK_EVEN, "line": {"width": 2}},
         )  # fmt: skip
-    figure.add_hline(y=1, line={"color": PLAIN, "dash": "dash"})
-    figure.update_xaxes(dtick=1)
-    figure.update_yaxes(rangemode="tozero")
     return figure
 
 
@@ -80,7 +83,12 @@ def latency_throughput(curves: Curves) -> go.Figure:
     """Draw tokens/s of one user against tokens/s of a replica, with and without speculation."""
     batches = curves.batches()
     tpot, plain = curves.by_batch(batches, curves.scenario.gamma)
-    figure = go.Figure(layout=layout("tokens/s for one user", "tokens/s of one replica", 420))
+    from_zero = {"rangemode": "tozero"}
+    figure = go.Figure(
+        layout=layout(
+            "tokens/s for one user", "tokens/s of one replica", xaxis=from_zero, yaxis=from_zero
+        )
+    )
     for name, seconds, colour in (
         ("plain decoding", plain, PLAIN),
         (f"speculation, γ = {curves.scenario.gamma}", tpot, SCENARIOS[0]),
@@ -99,8 +107,6 @@ def latency_throughput(curves: Curves) -> go.Figure:
             text=[f"batch {at:.0f}"], textposition="top right",
             marker={"symbol": "x", "size": 12, "color": BREAK_EVEN},
         )  # fmt: skip
-    figure.update_xaxes(rangemode="tozero")
-    figure.update_yaxes(rangemode="tozero")
     return figure
 
 
@@ -114,7 +120,8 @@ def waterfall(prediction: Prediction) -> go.Figure:
         ("overhead", float(prediction.overhead_s_per_token), PHASES["overhead"]),
     )
     rows = ["speculation", "plain decoding"]
-    figure = go.Figure(layout=layout("ms per output token", "", 260))
+    look = layout("ms per output token", "", 260, yaxis={"autorange": "reversed"})
+    figure = go.Figure(layout={**look, "barmode": "stack"})
     for name, seconds, colour in parts:
         figure.add_bar(
             y=rows, x=[seconds * 1e3, 0.0], name=name, orientation="h", marker={"color": colour},
@@ -123,8 +130,6 @@ def waterfall(prediction: Prediction) -> go.Figure:
         y=rows, x=[0.0, float(prediction.baseline_tpot_s) * 1e3], name="plain step",
         orientation="h", marker={"color": PLAIN},
     )  # fmt: skip
-    figure.update_layout(barmode="stack")
-    figure.update_yaxes(autorange="reversed")
     return figure
 
 
@@ -134,7 +139,8 @@ def acceptance_by_position(curves: Curves) -> go.Figure:
     x = np.arange(1, len(lists) + 1)
     before = np.concatenate([[1.0], lists[:-1]])
     conditional = np.divide(lists, before, out=np.full(len(lists), np.nan), where=before > 0)
-    figure = go.Figure(layout=layout("draft position", "share accepted", 360))
+    axes: Any = {"xaxis": {"dtick": 1}, "yaxis": {"range": [0, 1.02]}}
+    figure = go.Figure(layout=layout("draft position", "share accepted", 360, **axes))
     for name, y, colour, dash in (
         ("unconditional, of all rounds that draft", lists, SCENARIOS[0], "solid"),
         ("conditional, of those that came so far", conditional, SCENARIOS[1], "dash"),
@@ -142,8 +148,6 @@ def acceptance_by_position(curves: Curves) -> go.Figure:
         figure.add_scatter(
             x=x, y=y, mode="lines+markers", name=name, line={"color": colour, "dash": dash},
         )  # fmt: skip
-    figure.update_xaxes(dtick=1)
-    figure.update_yaxes(range=[0, 1.02])
     return figure
 
 
@@ -154,13 +158,14 @@ def tokens_per_round(curves: Curves) -> go.Figure:
     share = at_least[:-1] - at_least[1:]
     x = np.arange(1, len(share) + 1)
     mean, spread = float(x @ share), float(tokens_per_round_variance(lists)) ** 0.5
-    figure = go.Figure(layout=layout("tokens committed by a round", "share of rounds", 340))
-    figure.add_bar(x=x, y=share, marker={"color": SCENARIOS[0]}, name="rounds that draft")
-    figure.add_vline(
-        x=mean, line={"color": BREAK_EVEN, "dash": "dash"},
-        annotation_text=f"mean {mean:.3g} ± {spread:.2g}",
+    line = across(x=mean, colour=BREAK_EVEN, text=f"mean {mean:.3g} ± {spread:.2g}")
+    figure = go.Figure(
+        layout=layout(
+            "tokens committed by a round", "share of rounds", 340,
+            xaxis={"dtick": 1}, shapes=[line],
+        )
     )  # fmt: skip
-    figure.update_xaxes(dtick=1)
+    figure.add_bar(x=x, y=share, marker={"color": SCENARIOS[0]}, name="rounds that draft")
     return figure
 
 
@@ -170,7 +175,8 @@ def tornado(curves: Curves) -> go.Figure:
     now = float(curves.at(curves.point.gamma, curves.costs(curves.point.gamma)).speedup)
     names = [name for name, _, _ in rows]
     height = 120 + 44 * len(rows)
-    figure = go.Figure(layout=layout("speedup (x)", "", height))
+    look = layout("speedup (x)", "", height, shapes=[across(x=1.0)])
+    figure = go.Figure(layout={**look, "barmode": "overlay"})
     for label, values, colour in (
         (f"{100 * SHIFT:.0f} % lower", [low for _, low, _ in rows], SCENARIOS[5]),
         (f"{100 * SHIFT:.0f} % higher", [high for _, _, high in rows], SCENARIOS[0]),
@@ -180,8 +186,6 @@ def tornado(curves: Curves) -> go.Figure:
             marker={"color": colour}, customdata=values,
             hovertemplate="%{y}: %{customdata:.4g}x<extra></extra>",
         )  # fmt: skip
-    figure.add_vline(x=1, line={"color": PLAIN, "dash": "dash"})
-    figure.update_layout(barmode="overlay")
     return figure
 
 
