@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 BROKEN_PIPE = 141  # 128 + SIGPIPE: the reader (`| head`) went away, which is no error of ours
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h
+ALL_CORES = "as many as cores"  # in --help, which is the same on every machine
 
 app = typer.Typer(
     name="specplan",
@@ -104,9 +105,9 @@ def simulate(  # noqa: PLR0917
     replications: Annotated[
         int, typer.Option(min=1, help="Seeds to simulate; intervals are then across them.")
     ] = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Processes for --replications.")] = (
-        os.cpu_count() or 1
-    ),
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes for --replications.", show_default=ALL_CORES)
+    ] = (os.cpu_count() or 1),
     no_requests: Annotated[
         bool,
         typer.Option(
@@ -164,7 +165,7 @@ def sweep(  # noqa: PLR0917
         str, typer.Option(metavar="closed-form|simulate", help="What computes a point.")
     ] = "closed-form",
     workers: Annotated[
-        int, typer.Option(min=1, help="Processes for --by simulate.")
+        int, typer.Option(min=1, help="Processes for --by simulate.", show_default=ALL_CORES)
     ] = os.cpu_count() or 1,
     cluster: Annotated[
         str | None,
@@ -223,7 +224,9 @@ def plan(  # noqa: PLR0917
     tolerance: Annotated[
         float, typer.Option(min=0.005, max=1.0, help="How close the largest rate is searched.")
     ] = 0.1,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes.", show_default=ALL_CORES)
+    ] = os.cpu_count() or 1,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -278,9 +281,9 @@ def compare(  # noqa: PLR0917
     replications: Annotated[
         int, typer.Option(min=1, help="Seeds to simulate both on; intervals are then across them.")
     ] = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Processes for --replications.")] = (
-        os.cpu_count() or 1
-    ),
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes for --replications.", show_default=ALL_CORES)
+    ] = (os.cpu_count() or 1),
     sets: Sets = None,
     as_json: AsJson = False,
     output: Folder = None,
@@ -335,6 +338,39 @@ def report(
         from specplan.results.report import report_answer
 
         return report_answer(targets, sets or (), output, force=force)
+
+    _show(answer, as_json)
+
+
+@app.command()
+def serve(
+    scenario: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SCENARIO]", help="A scenario file or a bundled name; toy-20ms if absent."
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0: any free one.")
+    ] = 8050,
+    sets: Sets = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open a page with sliders on this machine.
+
+    The closed form follows the sliders, the simulation runs on demand; the URL holds the state.
+    Needs the extra `serve` (Dash).
+
+    Example: specplan serve llama31-8b-eagle3-h100
+    """
+
+    def answer() -> Answer:
+        from specplan.results.live import serve_answer
+
+        def announce(says: str) -> None:
+            typer.echo(says, err=True)
+
+        return serve_answer(scenario, sets or (), port, announce)
 
     _show(answer, as_json)
 
