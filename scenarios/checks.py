@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from specplan.scenarios.errors import nearest
+from specplan.scenarios.gpus import gpu_table
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,6 +23,7 @@ Contradiction = tuple[Path_, str, str]  # path of the field, what is wrong, what
 def contradictions(scenario: Scenario) -> list[Contradiction]:
     """Find everything in a scenario that contradicts itself, field by field."""
     found = [*_costs(scenario), *_lengths(scenario), *_memory(scenario), *_budget(scenario)]
+    found += _gpus(scenario)
     cluster = scenario.cluster
     if cluster.engines_per_gpu > cluster.replicas:
         wrong = f"{cluster.engines_per_gpu} engines on a GPU, and there are {cluster.replicas}"
@@ -34,6 +38,18 @@ def _costs(scenario: Scenario) -> Iterator[Contradiction]:
     for name, block in (("round", scenario.target.round), ("step", scenario.target.step)):
         if block is not None and _free(block):
             yield ("target", name), "a pass of the target that costs nothing", "above 0 ms"
+
+
+def _gpus(scenario: Scenario) -> Iterator[Contradiction]:
+    name, table = scenario.target.gpu, gpu_table()
+    if name is not None and name.lower().replace("_", "-").replace(" ", "-") not in table:
+        close = nearest(name.lower(), table)
+        hint = f"did you mean `{close}`?" if close else ", ".join(table)
+        yield ("target", "gpu"), f"there is no GPU `{name}` in the bundled table", hint
+    together, placement = scenario.cluster.engines_per_gpu, scenario.draft.placement
+    if together > 1 and scenario.gamma and placement in ("dedicated", "parallel"):
+        wrong = f"{together} engines take turns on one GPU and placement is {placement}"
+        yield ("cluster", "engines_per_gpu"), wrong, "`placement: colocated` or `shared`, or 1"
 
 
 def _tree(scenario: Scenario) -> Iterator[Contradiction]:
