@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def toy() -> Callable[..., Scenario]:
-    """Load toy-20ms (γ 2, α .5, T = V = 100 ms, d = 20 ms, one stream, 128 tokens) with fields set."""
+    """Load toy-20ms (γ 2, α .5, T = V = 100 ms, d = 20 ms, one stream of 128), fields set."""
     return lambda *sets: load("toy-20ms", sets)
 
 

@@ -107,13 +107,13 @@ def test_prefill_first_stalls_decodes(run: Callable[..., Run], trace: Callable[.
 def test_lookahead_is_charged_to_the_budget(
     run: Callable[..., Run], trace: Callable[..., str]
 ) -> None:
-    """γ 2: three slots a decoding sequence; a budget of 5 holds one sequence and 2 prompt tokens."""
+    """γ 2: three slots a decoding sequence; a budget of 5 holds one and 2 prompt tokens."""
     done = run(
         *PLAIN[1:], trace((0, 4, 4), (0, 4, 1)),
         "speculation.acceptance={alpha: 0}", "draft.step=20 ms",
         "scheduler.max_num_batched_tokens=5",
     )  # fmt: skip
-    # 0–5: prompt of 0 (4) and 1 position of 1. 5–147: round of 0 (drafts 40, verify 100) and 2 of 1.
+    # 0–5: prompt of 0 (4) and 1 position of 1. 5–147: round of 0 (draft 40, pass 100) and 2 of 1.
     # 147–268: round of 0 with g = min(2, left − 1) = 1: 20 + 100, and the last position of 1.
     # 268–368: the last token of 0, which nobody drafts.
     assert log(done) == [(0, 5, 368), (0, 268, 268)]
@@ -197,10 +197,11 @@ def test_clients_of_a_closed_loop_go_on_when_they_hang_up(run: Callable[..., Run
     )  # fmt: skip
     assert [round(1000 * t, 6) for t in done.requests["arrival_s"]] == [0, 0, 0, 210, 260, 260]
     # 0: 0–200. 1: seated at 200, hangs up at 250 in its first step. 2 hangs up waiting.
-    # 3 (210) is seated at 300: 300–400, hangs up at 460 in the step 400–500. 4 and 5 (260) until 510:
-    # seated at 500, 4 hangs up in 500–600.
+    # 3 (210) is seated at 300: 300–400, hangs up at 460 in the step 400–500. 4 and 5 (260) wait
+    # until 510; 4 is seated at 500 and hangs up in its first step.
     assert log(done) == [
-        (0, 100, 200), (200, -1, 250), (-1, -1, 250), (300, 400, 460), (500, -1, 510), (-1, -1, 510),
+        (0, 100, 200), (200, -1, 250), (-1, -1, 250),
+        (300, 400, 460), (500, -1, 510), (-1, -1, 510),
     ]  # fmt: skip
 
 

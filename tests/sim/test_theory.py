@@ -37,7 +37,7 @@ def test_rounds_of_finite_outputs(run: Callable[..., Run], n: int, rounds: float
 
 @pytest.mark.parametrize("n", [2, 3, 4, 7])
 def test_law_of_rounds(run: Callable[..., Run], n: int) -> None:
-    """Not the mean only: the whole law, by the recursion P(r | L) = Σ_k P(k) P(r − 1 | L − k − 1)."""
+    """The whole law, by the recursion P(r | L) = Σ_k P(k) P(r − 1 | L − k − 1)."""
     kept = np.array([0.5, 0.25, 0.25])  # γ 2, α .5
 
     def law(left: int) -> np.ndarray:
