@@ -43,7 +43,7 @@ class Cluster:
         self.workload, self.scenario = workload, workload.scenario
         self.config_row, self.tables = config_row, tables
         self.ring = ring
-        self.env = simpy.Environment()
+        self.env = simpy.Environment(0.0)  # an integer would compile the loop once more
         self.progress = progress
         self.replicas = self.scenario.cluster.replicas
         self.closed = not self.scenario.workload.arrivals.open

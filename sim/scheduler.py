@@ -40,8 +40,8 @@ def schedule(config, tables, engine, lane_number):  # type: ignore[no-untyped-de
 def choose_gamma(config, tables, engine, lane_number):  # type: ignore[no-untyped-def]
     """Count the sequences that will decode and ask the policy."""
     lane = engine.lanes[lane_number]
-    decodes = 0
-    context = 0
+    decodes = np.int64(0)
+    context = np.int64(0)
     for i in range(lane.running):
         row = engine.requests[engine.running[lane_number, i] & config.mask]
         row.chunk = 0

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.scenarios.errors import Fault, ScenarioError
-from specplan.sim import setup
+from specplan.sim import kernel, setup
 from specplan.sim.cluster import Cluster
+from specplan.sim.compiled import announce
 from specplan.sim.contention import ContendedCluster
 from specplan.sim.interrupts import shielding
 from specplan.sim.records import GapHistogram, Run, saturation
@@ -64,6 +65,7 @@ def simulate(
     config_row["spans_from_s"] = timeline_from_s
     sink = Kept() if keep_requests else _streamed(scenario, workload.requests, cut)
     engine = setup.engine(scenario, config_row, SPANS, prefixes)
+    announce(kernel.turn if contended else kernel.advance)
     interrupted = False
     with shielding() as shield:
         ring = Ring(config_row, engine, sink, shield)
