@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from specplan.models.rounds import tokens_per_round_variance
-from specplan.results.closed_curves import SHIFT, crossover
+from specplan.results.closed_curves import DEEPEST, SHIFT, crossover
 from specplan.results.figures import across, heat_map, layout
 from specplan.results.palette import BREAK_EVEN, PHASES, PLAIN, SCENARIOS
 
@@ -135,7 +135,7 @@ def waterfall(prediction: Prediction) -> go.Figure:
 
 def acceptance_by_position(curves: Curves) -> go.Figure:
     """Draw conditional and unconditional acceptance by draft position, pooled over requests."""
-    lists = pooled(curves)
+    lists = pooled(curves)[: max(curves.point.gamma, DEEPEST)]
     x = np.arange(1, len(lists) + 1)
     before = np.concatenate([[1.0], lists[:-1]])
     conditional = np.divide(lists, before, out=np.full(len(lists), np.nan), where=before > 0)
@@ -159,12 +159,12 @@ def tokens_per_round(curves: Curves) -> go.Figure:
     x = np.arange(1, len(share) + 1)
     mean, spread = float(x @ share), float(tokens_per_round_variance(lists)) ** 0.5
     line = across(x=mean, colour=BREAK_EVEN, text=f"mean {mean:.3g} ± {spread:.2g}")
-    figure = go.Figure(
-        layout=layout(
-            "tokens committed by a round", "share of rounds", 340,
-            xaxis={"dtick": 1}, shapes=[line],
-        )
+    look = layout(
+        "tokens committed by a round", "share of rounds", 340,
+        xaxis={"dtick": 1}, shapes=[line],
     )  # fmt: skip
+    look["margin"]["t"] = 56  # the line's text stands above the plot, below the buttons
+    figure = go.Figure(layout=look)
     figure.add_bar(x=x, y=share, marker={"color": SCENARIOS[0]}, name="rounds that draft")
     return figure
 

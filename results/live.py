@@ -85,7 +85,8 @@ def make_app(target: str | None, sets: Sequence[str] = ()) -> Dash:
     app = Dash(
         "specplan", title=f"specplan: {own.scenario.name}", update_title="",
         assets_folder=str(Path(__file__).with_name("no-assets")), include_assets_files=False,
-        serve_locally=True, suppress_callback_exceptions=True, index_string=live_page.INDEX,
+        serve_locally=True, on_error=live_callbacks.explain,
+        suppress_callback_exceptions=True, index_string=live_page.INDEX,
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )  # fmt: skip
     app.layout = live_page.shell
@@ -100,11 +101,12 @@ def _guard(app: Dash) -> None:
     A foreign Host header is another site's name that was pointed at this machine (DNS rebinding); a
     foreign Origin is another site's page that posts here.
     """
+    from dash.exceptions import DependencyException
     from flask import abort, request
 
     server: Any = app.server
     server.config["MAX_CONTENT_LENGTH"] = LARGEST_REQUEST
-    scripts = " ".join(f"'{digest}'" for digest in app.csp_hashes())
+    scripts = " ".join(app.csp_hashes())
     policy = (
         f"default-src 'self'; script-src 'self' {scripts} 'unsafe-eval'; "
         "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
@@ -124,6 +126,10 @@ def _guard(app: Dash) -> None:
         response.headers["Referrer-Policy"] = "no-referrer"
         return response
 
+    def no_such_part(_: DependencyException) -> tuple[str, int]:
+        return "There is no such part of the page.", 404
+
+    server.register_error_handler(DependencyException, no_such_part)
     server.before_request(only_here)
     server.after_request(within)
 

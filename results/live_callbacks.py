@@ -6,8 +6,7 @@ import threading
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-import plotly.graph_objects as go
-from dash import ALL, Dash, Input, Output, State, ctx, no_update
+from dash import ALL, MATCH, Dash, Input, Output, State, ctx, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from specplan.results import live_page
@@ -25,10 +24,12 @@ if TYPE_CHECKING:
 
     from specplan.results.recorded import Recorded
 
+CHOSEN = {"pick": ALL, "is": "chosen"}
 CONTROLS = (
     State({"control": ALL}, "id"), State({"control": ALL}, "value"),
-    State({"choice": ALL}, "id"), State({"choice": ALL}, "value"), State("base", "data"),
+    State(CHOSEN, "id"), State(CHOSEN, "data"), State("base", "data"),
 )  # fmt: skip
+SHOWN = 7  # place of the sliders' texts among the outputs of a moved slider
 
 
 class Latest:
@@ -51,6 +52,11 @@ class Latest:
     def overtaken(self, page: str, ticket: int) -> bool:
         """Tell whether a newer request of the page has come in."""
         return self._newest.get(page, ticket) != ticket
+
+
+def explain(error: Exception) -> None:
+    """Say on the page what a callback could not do, where the console alone would know."""
+    set_props("alert", {"children": live_page.sentences(str(error).splitlines())})
 
 
 def register(app: Dash, bases: Callable[[str], Base], names: Sequence[str], first: str) -> None:
@@ -83,6 +89,20 @@ def _register_page(
 
 def _register_sliders(app: Dash, bases: Callable[[str], Base]) -> None:
     latest = Latest()
+
+    @app.callback(
+        Output({"pick": MATCH, "is": "chosen"}, "data"),
+        Output({"pick": MATCH, "choice": ALL}, "aria-pressed"),
+        Input({"pick": MATCH, "choice": ALL}, "n_clicks"),
+        prevent_initial_call=True,
+    )
+    def pick(clicks: list[int | None]) -> Any:
+        if not any(clicks):
+            raise PreventUpdate
+        chosen = ctx.triggered_id["choice"]
+        places = ctx.outputs_list[1]
+        return chosen, [str(place["id"]["choice"] == chosen).lower() for place in places]
+
     slot = {part: {"part": part, "slot": ALL} for part in ("section", "title", "text", "figure")}
 
     @app.callback(
@@ -93,8 +113,8 @@ def _register_sliders(app: Dash, bases: Callable[[str], Base]) -> None:
         Output({"control": ALL}, "max"),
         Output(slot["section"], "hidden"), Output(slot["title"], "children"),
         Output(slot["text"], "children"), Output(slot["figure"], "figure"),
-        Input({"control": ALL}, "value"), Input({"choice": ALL}, "value"),
-        State({"control": ALL}, "id"), State({"choice": ALL}, "id"),
+        Input({"control": ALL}, "value"), Input(CHOSEN, "data"),
+        State({"control": ALL}, "id"), State(CHOSEN, "id"),
         State("base", "data"), State("token", "data"), State("url", "search"),
     )  # fmt: skip
     def moved(  # noqa: PLR0917
@@ -114,14 +134,15 @@ def _register_sliders(app: Dash, bases: Callable[[str], Base]) -> None:
 def _update(base: Base, state: Sliders, ignored: Sequence[str]) -> list[Any]:
     """Compute every output of a moved slider, in the order of its callback."""
     search = query(base.target, base.controls, state, base.scenario)
-    shown = [control.write(state.values[control.path]) for control in base.controls]
-    chosen = [f"{g}:{c}" for g, c in state.groups.items()]
-    hidden = [item["id"]["group"] not in chosen for item in ctx.outputs_list[8]]
+    written = {control.path: control.write(state.values[control.path]) for control in base.controls}
+    shown = [written[item["id"]["shown"]] for item in ctx.outputs_list[SHOWN]]
+    chosen = [f"{group}:{choice}" for group, choice in state.groups.items()]
+    hidden = [item["id"]["group"] not in chosen for item in ctx.outputs_list[SHOWN + 1]]
+    gamma_most = deepest(base.scenario, state.groups["acceptance"])
     limits = [
-        deepest(base.scenario, state.groups["acceptance"])
-        if control.path == "speculation.gamma" else no_update
-        for control in base.controls
-    ]  # fmt: skip
+        gamma_most if item["id"]["control"] == "speculation.gamma" else no_update
+        for item in ctx.outputs_list[SHOWN + 2]
+    ]
     complaints = [f"Left out of the URL: {says}." for says in ignored]
     try:
         view = View(base, state)
@@ -129,19 +150,24 @@ def _update(base: Base, state: Sliders, ignored: Sequence[str]) -> list[Any]:
     except ScenarioError as error:
         faults = live_page.sentences([*complaints, *map(str, error.faults)])
         slots = [[no_update] * live_page.SLOTS] * 4
-        verdict = "These settings contradict each other; the figures are those of before."
+        verdict = "These settings do not go together; the figures are those of before."
         return [search, search, verdict, faults, no_update, no_update, "figures stale",
                 shown, hidden, limits, *slots]  # fmt: skip
-    empty = live_page.SLOTS - len(sections)
-    figures = [s.figure if s.figure is not None else go.Figure() for s in sections]
+    figures = [section for section in sections if section.figure is not None]
+    words = [sentence for s in sections if s.figure is None for sentence in s.sentences]
+    left_out = [f"Left out here: {'; '.join(view.notes)}."] if view.notes else []
+    empty = live_page.SLOTS - len(figures)
     return [
         search, search, view.verdict, live_page.sentences(complaints),
-        [live_page.facts(view.facts, "Closed form"), *live_page.sentences(view.notes)],
+        [
+            live_page.facts(view.facts, "Closed form"),
+            *live_page.sentences([*words, *left_out]),
+        ],
         view.command(), "figures", shown, hidden, limits,
-        [False] * len(sections) + [True] * empty,
-        [s.title for s in sections] + [no_update] * empty,
-        [live_page.sentences(s.sentences) for s in sections] + [no_update] * empty,
-        figures + [no_update] * empty,
+        [False] * len(figures) + [True] * empty,
+        [s.title for s in figures] + [no_update] * empty,
+        [live_page.sentences(s.sentences) for s in figures] + [no_update] * empty,
+        [s.figure for s in figures] + [no_update] * empty,
     ]  # fmt: skip
 
 
@@ -249,5 +275,5 @@ def _state(
     """Read the sliders; the browser sends numbers as text once they are moved."""
     numbers = {item["control"]: float(value) for item, value in zip(ids, values, strict=True)}
     start = {control.path: control.start for control in base.controls}
-    chosen = {item["choice"]: choice for item, choice in zip(groups, choices, strict=True)}
+    chosen = {item["pick"]: choice for item, choice in zip(groups, choices, strict=True)}
     return Sliders(start | numbers, chosen)

@@ -44,6 +44,8 @@ fieldset { border: 1px solid #ccc; border-radius: 4px; margin: .75rem 0; padding
 legend { padding: 0 .3rem; }
 button { font: inherit; padding: .35rem .8rem; margin: .25rem .5rem .25rem 0; cursor: pointer;
          color: #fff; background: #0B5A8A; border: 1px solid #0B5A8A; border-radius: 4px; }
+button.choice { background: #fff; color: #0B5A8A; padding: .15rem .5rem; }
+button.choice[aria-pressed=true] { background: #0B5A8A; color: #fff; }
 button:disabled { background: #fff; color: #595959; border-color: #8a8a8a; cursor: default; }
 a { color: #0B5A8A; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f4f4; padding: .5rem;
@@ -213,10 +215,8 @@ def _sliders(base: Base, state: State) -> list[Any]:
             html.Fieldset(
                 [
                     html.Legend(legend),
-                    dcc.RadioItems(
-                        id={"choice": group}, value=state.groups[group],
-                        options=[{"value": c, "label": words[c]} for c in choices],
-                    ),
+                    dcc.Store(id={"pick": group, "is": "chosen"}, data=state.groups[group]),
+                    *[_choice(group, c, words[c], c == state.groups[group]) for c in choices],
                     *[
                         html.Div(
                             [_slider(c, state) for c in inside if c.group == f"{group}:{choice}"],
@@ -230,6 +230,14 @@ def _sliders(base: Base, state: State) -> list[Any]:
             )
         )  # fmt: skip
     return made
+
+
+def _choice(group: str, choice: str, words: str, chosen: bool) -> Any:
+    """Make one of several buttons of which one is pressed."""
+    return html.Button(
+        words, id={"pick": group, "choice": choice}, className="choice", disabled=False,
+        **_aria(pressed=str(chosen).lower()),
+    )  # fmt: skip
 
 
 def _has_file(base: Base, group: str) -> bool:

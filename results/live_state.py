@@ -66,11 +66,13 @@ def settings(scenario: Scenario, controls: Sequence[Control], state: State) -> l
             made.append(f"{control.path}={control.write(value)}")
             made += [extra for extra in control.also if extra not in made]
     if state.groups["acceptance"] == "positions":
-        listed = [c for c in controls if c.path.startswith(f"{POSITION}.")]
-        if listed:
-            numbers = ", ".join(c.write(state.values[c.path]) for c in listed)
-            made.append(f"{POSITION}=[{numbers}]")
+        made.append(f"{POSITION}=[{_positions(controls, state)}]")
     return made
+
+
+def _positions(controls: Sequence[Control], state: State) -> str:
+    listed = [control for control in controls if control.path.startswith(f"{POSITION}.")]
+    return ",".join(control.write(state.values[control.path]) for control in listed)
 
 
 def _replaced(controls: Sequence[Control], state: State) -> set[str]:
@@ -84,7 +86,11 @@ def _replaced(controls: Sequence[Control], state: State) -> set[str]:
 def query(name: str, controls: Sequence[Control], state: State, scenario: Scenario) -> str:
     """Write the state as the query of a URL, `?…`."""
     pairs = [("scenario", name)]
+    if state.groups["acceptance"] == "positions":
+        pairs.append((POSITION, _positions(controls, state)))
     for control in controls:
+        if control.path.startswith(f"{POSITION}."):
+            continue
         group, _, choice = control.group.partition(":")
         if group and state.groups[group] != choice:
             continue
@@ -107,7 +113,7 @@ def read(search: str | None, scenario: Scenario, controls: Sequence[Control]) ->
     if search and len(search) > LONGEST:
         return State(values, groups, (f"the URL is longer than {LONGEST} characters",))
     known = {control.path: control for control in controls}
-    for path, text in _pairs(search):
+    for path, text in _spelled_out(_pairs(search)):
         if path == "scenario":
             continue
         control = known.get(path)
@@ -139,6 +145,18 @@ def command(target: str, sets: Sequence[str], verb: str = "predict") -> str:
     for setting in sets:
         words += ["--set", setting]
     return shlex.join(words)
+
+
+def _spelled_out(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Give each draft position of a list its own number."""
+    found = []
+    for path, text in pairs:
+        if path == POSITION:
+            parts = text.strip("[] ").split(",")
+            found += [(f"{POSITION}.{place}", part) for place, part in enumerate(parts, start=1)]
+        else:
+            found.append((path, text))
+    return found
 
 
 def _pairs(search: str | None) -> list[tuple[str, str]]:
