@@ -27,7 +27,14 @@ UNCERTAINTY = {
     "datasheet": 0.2,
     "assumed": 0.3,
 }
-COSTS = ("target.round", "target.step", "target.prefill", "draft.step", "draft.prefill")
+COSTS = (
+    "target.round",
+    "target.step",
+    "target.prefill",
+    "draft.step",
+    "draft.per_round",
+    "draft.prefill",
+)
 LENGTHS = ("workload.prompt_tokens", "workload.output_tokens")
 
 
@@ -87,7 +94,10 @@ def inputs(scenario: Scenario) -> Iterator[str]:
     """Name the inputs that can be scaled: the terms of costs, acceptance, overheads, lengths."""
     data = scenario.resolved()
     for block in COSTS:
-        yield from (f"{block}.{leaf}" for leaf in _terms(_at(data, block)))
+        cost = _at(data, block)
+        if _seconds(cost) > 0:  # a bare duration
+            yield block
+        yield from (f"{block}.{leaf}" for leaf in _terms(cost))
     if scenario.gamma:
         yield "speculation.acceptance"
         yield from (f for f in ("speculation.overhead", "draft.transfer") if _positive(data, f))
