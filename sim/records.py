@@ -126,7 +126,7 @@ def saturation(
     Three things together: at the end more wait than chance piles up at a load of exactly one (a
     random walk of Poisson arrivals and exponential services, 2 √n is 1.4 standard deviations);
     nobody ever found the queue empty in the second half (below a load of one it empties again and
-    again); and in the last quarter it was 1.2 times as long as in the third (steady growth makes
+    again); and in the last quarter it was 1.1 times as long as in the third (steady growth makes
     1.4).
     """
     if arrivals < 20 or not end_s > begin_s:
@@ -141,7 +141,7 @@ def saturation(
         return False
     grid = np.searchsorted(time_s, np.linspace(middle_s, end_s, 2001)[1:-1], side="right") - 1
     third, last = waiting[grid[:999]].mean(), waiting[grid[1000:]].mean()
-    return bool(last > 1.2 * third)
+    return bool(last > 1.1 * third)
 
 
 def queue_length(samples: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
