@@ -14,13 +14,21 @@ from pydantic import Field, model_validator
 from specplan.scenarios.fields import Fraction, Gamma, Number, Positive, Section, fault
 
 Quantity = Literal[
-    "speedup", "tpot", "throughput", "user_throughput", "round", "throughput_ratio", "mean_e2el"
+    "speedup",
+    "answer_speedup",
+    "tpot",
+    "throughput",
+    "user_throughput",
+    "round",
+    "throughput_ratio",
+    "mean_e2el",
 ]
 Fit = Literal["nothing", "rounds", "passes", "solve"]
 
 #: Units of each quantity, and the factor to seconds, tokens per second or a ratio.
 UNITS: dict[str, dict[str, float]] = {
     "speedup": {"x": 1.0},
+    "answer_speedup": {"x": 1.0},
     "throughput_ratio": {"x": 1.0},
     "tpot": {"s": 1.0, "ms": 1e-3, "us": 1e-6},
     "round": {"s": 1.0, "ms": 1e-3, "us": 1e-6},
@@ -91,7 +99,10 @@ class MeasuredSeries(Section):
     """Rows of one system, what is fitted to some of them, and how far the others may be off."""
 
     name: str = Field(description="The system: model, GPU, method.")
-    quantity: Quantity = Field(description="What the values are.")
+    quantity: Quantity = Field(
+        description="What the values are; speedup in the long run, answer_speedup of whole answers "
+        "whose last round is cut, throughput of the batch, user_throughput of one sequence."
+    )
     unit: str = Field(description="Their unit: ms, s, tok/s, or x for ratios.")
     where: str = Field(default="", description="Table, figure or section, beyond the source.")
     fit: Fit = Field(
@@ -106,6 +117,11 @@ class MeasuredSeries(Section):
     )
     simulated: bool = Field(
         default=False, description="The values are another simulator's, not measurements."
+    )
+    plain_known: bool = Field(
+        default=True,
+        description="Whether the plain step is measured; false: assumed, so faster or slower is "
+        "not asked.",
     )
     sweep: bool = Field(
         default=False, description="The rows differ in γ alone: the best γ is compared, too."

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from specplan.scenarios.schema_measured import MeasuredRow, MeasuredSeries
 
 #: Quantities of which more is better.
-MORE_IS_BETTER = frozenset({"speedup", "throughput", "user_throughput", "throughput_ratio"})
+MORE_IS_BETTER = frozenset(
+    {"speedup", "answer_speedup", "throughput", "user_throughput", "throughput_ratio"}
+)
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ def measured(series: MeasuredSeries, row: MeasuredRow) -> float:
 
 
 def predicted(
-    series: MeasuredSeries, row: MeasuredRow, base: Scenario, sets: Sequence[str]
+    series: MeasuredSeries, row: MeasuredRow, base: Scenario, sets: Sequence[str] = ()
 ) -> float:
-    """Predict the row's quantity with the settings that the fits have left; the row's own go last.
+    """Predict the row's quantity in its system, with further settings before the row's own.
 
     Raises ScenarioError: conditions that the scenario refuses.
     """
@@ -94,6 +96,8 @@ def predicted(
     match quantity:
         case "speedup":
             return float(here.prediction.speedup)
+        case "answer_speedup":
+            return float(here.prediction.baseline_generation_s / here.prediction.generation_s)
         case "round":
             return float(here.prediction.round_s)
         case "throughput":
@@ -116,7 +120,9 @@ def simulated_e2el_s(scenario: Scenario) -> float:
     return float("inf") if found is None else 1e-3 * float(found)
 
 
-def token_s(series: MeasuredSeries, row: MeasuredRow, base: Scenario, sets: Sequence[str]) -> float:
+def token_s(
+    series: MeasuredSeries, row: MeasuredRow, base: Scenario, sets: Sequence[str] = ()
+) -> float:
     """Give the seconds per output token of a sequence that the measured value implies.
 
     A ratio needs what it is a ratio to: the scenario's plain step, or the configuration `against`.

@@ -21,19 +21,21 @@ from specplan.scenarios.source import parse_source
 from specplan.scenarios.units import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from specplan.scenarios.schema import Scenario
     from specplan.scenarios.schema_measured import MeasuredRow, MeasuredSeries
 
-HALVINGS = 50
-CLOSE = 1e-6  # a solved row is met to this, relative
+PASSES = 20  # over rows whose fields depend on each other
+CLOSE = 1e-4  # a solved row is met to this, relative
 
 
 def fitted_settings(series: MeasuredSeries, base: Scenario, folder: Path) -> list[str]:
     """Give the settings that the fit rows determine, and no other row.
 
-    `folder` is where tables are written, which the settings then name. Raises ScenarioError: rows
+    `base` is the system, with the series' own settings; `folder` is where tables are written, which
+    the settings then name. Raises ScenarioError: rows
     that do not determine what they are to.
     """
     rows = [row for row in series.rows if row.role == "fit"]
@@ -59,11 +61,11 @@ def calibrate_lines(
     for row in series.rows:
         if row.role == "test":
             continue
-        per_token = token_s(series, row, base, series.set)
+        per_token = token_s(series, row, base)
         if row.gamma == 0:
             plain = format_duration(per_token)
             continue
-        here = situation(base, [*series.set, *settings(row)])
+        here = situation(base, settings(row))
         tau = tokens_per_round(row) or here.tokens_per_round
         gamma = row.gamma if row.gamma is not None else here.scenario.gamma
         words = [f"gamma={gamma}", f"tau={tau:.8g}", f"tpot={format_duration(per_token)}"]
@@ -107,6 +109,7 @@ def _tables(
     for one γ.
     """
     sets: list[str] = []
+    gammas: set[int] = set()
     plain = [row for row in rows if row.gamma == 0]
     rounds = [row for row in rows if row.gamma != 0]
     # The step is needed first: a speedup is a round's time only relative to it.
@@ -116,46 +119,68 @@ def _tables(
         file = folder / f"{name}.csv"
         lines = []
         for row in chosen:
-            here = situation(base, [*series.set, *sets, *settings(row)])
-            seconds = token_s(series, row, base, [*series.set, *sets]) * here.tokens_per_round
-            width = 1 if name == "step" else here.scenario.gamma + 1
-            lines.append((here.point.batch, width, here.point.context_tokens, seconds))
-        if name == "round" and len({width for _, width, _, _ in lines}) > 1:
-            wrong = "a table of whole rounds at several γ"
-            raise ScenarioError(Fault(wrong, "one γ; `fit: rounds` for several", series.name))
+            here = situation(base, [*sets, *settings(row)])
+            seconds = token_s(series, row, base, sets) * here.tokens_per_round
+            gammas.add(here.scenario.gamma)
+            # Up to γ + 1 the width does not matter: the table is of whole rounds at this γ.
+            for width in {1} if name == "step" else {2, here.scenario.gamma + 1}:
+                lines.append((here.point.batch, width, here.point.context_tokens, seconds))
         with file.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
             writer.writerow(("batch", "width", "context_tokens", "pass_s"))
             writer.writerows(lines)
-        sets.append(f"target.{name}={{table: {file}, outside: hold, evidence: fitted}}")
-    return sets if plain and not rounds else [*sets, "draft.step=0 ms", "speculation.overhead=0 ms"]
+        sets.append(f"target.{name}={{table: {file}, evidence: fitted}}")
+    if len(gammas - {0}) > 1:
+        wrong = "a table of whole rounds at several γ"
+        raise ScenarioError(Fault(wrong, "one γ; `fit: rounds` for several", series.name))
+    return sets if not rounds else [*sets, "draft.step=0 ms", "speculation.overhead=0 ms"]
 
 
 def _solved(series: MeasuredSeries, rows: list[MeasuredRow], base: Scenario) -> list[str]:
-    """Find each field by bisection, in the order of the rows, each with those before it."""
-    sets: list[str] = []
+    """Find the fields of all rows together: each by itself, over and over, until all are met.
+
+    Raises ScenarioError with what the range of a field gives where a row cannot be met.
+    """
+    sets = {row.solves.field: "" for row in rows if row.solves}
+
+    def off(row: MeasuredRow) -> float:
+        said = [one for one in sets.values() if one]
+        return predicted(series, row, base, said) / measured(series, row) - 1
+
+    for _ in range(PASSES):
+        before = dict(sets)
+        for row in rows:
+            _meet(row, sets, off)
+        if max(abs(off(row)) for row in rows) <= CLOSE:
+            return list(sets.values())
+        if sets == before:
+            break
+    faults = []
     for row in rows:
-        assert row.solves is not None  # the schema refuses a row without
-        aim, solves = measured(series, row), row.solves
-        low, high = solves.between
-
-        def off(value: float, row: MeasuredRow = row, aim: float = aim) -> float:
-            assert row.solves is not None
-            field = f"{row.solves.field}={value:.12g} {row.solves.unit}".rstrip()
-            return predicted(series, row, base, [*series.set, *sets, field]) - aim
-
-        at_low, at_high = off(low), off(high)
-        if (at_low > 0) == (at_high > 0):
+        if row.solves and abs(off(row)) > CLOSE:
+            low, high = row.solves.between
             wrong = (
-                f"{solves.field} from {low:g} to {high:g} gives {aim + at_low:.4g} to "
-                f"{aim + at_high:.4g}, and {aim:.4g} was measured"
+                f"{row.solves.field} from {low:g} to {high:g} comes no closer to {row.value:g} "
+                f"{row.unit or series.unit} than {100 * off(row):+.1f} %"
             )
-            raise ScenarioError(Fault(wrong, "a range that holds it", f"{series.name}: {label(row)}"))
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            away = off(middle)
-            low, high = (middle, high) if (away > 0) == (at_low > 0) else (low, middle)
-            if abs(away) <= CLOSE * aim:
-                break
-        sets.append(f"{solves.field}={middle:.9g} {solves.unit}".rstrip())
-    return sets
+            faults.append(Fault(wrong, "a range that holds it", f"{series.name}: {label(row)}"))
+    raise ScenarioError(faults)
+
+
+def _meet(row: MeasuredRow, sets: dict[str, str], off: Callable[[MeasuredRow], float]) -> None:
+    """Leave in `sets` the value of the row's field that meets it, or the nearer end."""
+    assert row.solves is not None  # the schema refuses a row without
+    solves = row.solves
+
+    def away(value: float) -> float:
+        sets[solves.field] = f"{solves.field}={value:.12g} {solves.unit}".rstrip()
+        return off(row)
+
+    low, high = solves.between
+    at_low, at_high = away(low), away(high)
+    if (at_low > 0) == (at_high > 0):
+        away(low if abs(at_low) < abs(at_high) else high)
+        return
+    from scipy.optimize import brentq
+
+    away(float(brentq(away, low, high, xtol=1e-12, rtol=CLOSE / 10)))

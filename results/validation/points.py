@@ -17,6 +17,7 @@ from specplan.results.validation.conditions import (
 )
 from specplan.results.validation.fitting import fitted_settings
 from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.load import override
 from specplan.scenarios.schema_measured import label
 
 if TYPE_CHECKING:
@@ -112,10 +113,11 @@ def _series(series: MeasuredSeries, base: Scenario, block: Measured) -> list[Poi
     source = f"{block.source}{', ' if series.where else ''}{series.where}"
     found = []
     with tempfile.TemporaryDirectory(prefix="specplan-") as folder:
-        sets = [*series.set, *fitted_settings(series, base, Path(folder))]
+        system = override(base, series.set)
+        fitted = override(system, fitted_settings(series, system, Path(folder)))
         for row in series.rows:
-            value = predicted(series, row, base, sets)
-            over_plain = _speedups(series, row, base, sets, value)
+            value = predicted(series, row, fitted)
+            over_plain = _speedups(series, row, fitted, value)
             found.append(
                 Point(
                     scenario=base.name,
@@ -135,14 +137,14 @@ def _series(series: MeasuredSeries, base: Scenario, block: Measured) -> list[Poi
 
 
 def _speedups(
-    series: MeasuredSeries, row: MeasuredRow, base: Scenario, sets: list[str], value: float
+    series: MeasuredSeries, row: MeasuredRow, base: Scenario, value: float
 ) -> tuple[float | None, float | None]:
     """Measured and predicted speedup over what the source compares with."""
     quantity = series.quantity_of(row)
-    if quantity in ("speedup", "throughput_ratio"):
+    if quantity in ("speedup", "answer_speedup", "throughput_ratio"):
         return measured(series, row), value
-    if quantity == "mean_e2el" or row.gamma == 0:
+    if quantity == "mean_e2el" or row.gamma == 0 or not series.plain_known:
         return None, None
-    here = situation(base, [*sets, *settings(row)])
+    here = situation(base, settings(row))
     plain = float(here.prediction.baseline_tpot_s)
-    return plain / token_s(series, row, base, sets), float(here.prediction.speedup)
+    return plain / token_s(series, row, base), float(here.prediction.speedup)
