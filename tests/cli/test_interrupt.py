@@ -1,0 +1,77 @@
+"""Ctrl-C during a long run: prompt, with what is complete, and with the exit code of shells."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from specplan.sim.interrupts import Shield, shielding
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONG = [
+    "workload={arrivals: {rate: 6/s}, requests: 9000000, output_tokens: 20}",
+    "target.round=10 ms",
+    "target.step=10 ms",
+    "draft.step=2 ms",
+]
+
+
+@pytest.mark.parametrize("more", [[], ["--no-requests"], ["--set", "cluster.engines_per_gpu=1"]])
+def test_an_interrupted_run_keeps_what_is_complete(tmp_path: Path, more: list[str]) -> None:
+    sets = [word for one in LONG for word in ("--set", one)]
+    command = [sys.executable, "-m", "specplan.cli", "simulate", "toy-20ms", *sets]
+    process = subprocess.Popen(
+        [*command, "--json", "-o", str(tmp_path / "run"), *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(8)  # imports and the first rounds; compiled before by other tests
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    figures = json.loads(out)
+    assert figures["interrupted"] is True
+    assert 0 < figures["completed"] < 9_000_000
+    assert f"{figures['completed']:,} requests that were complete" in err
+    written = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert written["interrupted"] is True
+    assert written["completed"] == figures["completed"]
+
+
+def test_a_shield_holds_ctrl_c_back_until_its_end() -> None:
+    reached = []
+
+    def work(shield: Shield) -> None:
+        with shield:
+            signal.raise_signal(signal.SIGINT)
+            reached.append("end of the block")
+        reached.append("beyond")
+
+    with shielding() as shield, pytest.raises(KeyboardInterrupt):
+        work(shield)
+    assert reached == ["end of the block"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_without_a_shield_it_comes_at_once() -> None:
+    with shielding(), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_whoever_handles_ctrl_c_already_goes_on_doing_so() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with shielding() as shield:
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+            assert isinstance(shield, Shield)
+    finally:
+        signal.signal(signal.SIGINT, before)
