@@ -88,8 +88,8 @@ def _words(figure: str) -> str:
 
 
 def _list(grid: Grid, by: str) -> RenderableType:
-    axis = grid.axes[0]
-    shown = _thinned(len(axis), SHOWN_ROWS)
+    together = grid.design.groups[0]
+    shown = _thinned(len(together[0]), SHOWN_ROWS)
     wanted = (
         ("speedup", "tpot_s", "round_cost_ratio", "tokens_per_round")
         if by == "closed-form"
@@ -97,10 +97,10 @@ def _list(grid: Grid, by: str) -> RenderableType:
     )
     names = [name for name in wanted if name in grid.columns]
     return columns(
-        (axis.path, *names),
+        (*[axis.path for axis in together], *names),
         [
             (
-                _written(axis, grid.columns[axis.column][i].item()),
+                *[_written(axis, grid.columns[axis.column][i].item()) for axis in together],
                 *[_cell(name, float(grid.columns[name][i])) for name in names],
             )
             for i in shown

@@ -63,9 +63,7 @@ def sweep_answer(
     """
     check_size(scenario, design, means)
     with _ledger(scenario, means, output, resume=resume, force=force) as ledger:
-        begun = time.perf_counter()
         grid = compute(scenario, design, means, ledger)
-        spent = time.perf_counter() - begun
         value = {
             "scenario_name": scenario.name,
             "by": means.by,
@@ -75,7 +73,7 @@ def sweep_answer(
         }
         if output is not None:
             _write(output, grid, scenario, value, ledger, force=force or resume)
-    notes = [f"{len(design):,} points in {spent:.2f} s"]
+    notes = [f"{len(design):,} points"]
     if output is not None:
         ledger_path(output).unlink(missing_ok=True)
         notes.append(f"written to {output}: grid.html (open it in a browser), grid.parquet")
@@ -162,7 +160,7 @@ def ledger_path(output: Path) -> Path:
 def _ledger(
     scenario: Scenario, means: Means, output: Path | None, *, resume: bool, force: bool
 ) -> Iterator[Ledger | None]:
-    """Open the ledger of a simulated sweep that goes into a folder; refuse one of something else."""
+    """Open the ledger of a simulated sweep into a folder; refuse one of something else."""
     if output is None:
         if resume:
             raise ScenarioError(Fault("--resume without -o FOLDER", "the folder to go on with"))
