@@ -95,7 +95,7 @@ def _list(grid: Grid, by: str) -> RenderableType:
         if by == "closed-form"
         else ("speedup", "mean_tpot_ms", "mean_ttft_ms", "output_throughput", "acceptance_length")
     )
-    names = [name for name in wanted if name in grid.columns]
+    names = [name for name in wanted if name in grid.columns][: max(1, 5 - len(together))]
     return columns(
         (*[axis.path for axis in together], *names),
         [
