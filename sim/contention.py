@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import simpy
+from simpy.events import EventPriority
 
 from specplan.sim import kernel
 from specplan.sim.cluster import Cluster
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from specplan.sim.workload import Workload
 
 
+LAST = EventPriority(2)  # after everything else of the same moment
+
+
 class Released(simpy.Event):
     """The end of a GPU's work, after all arrivals of the same moment: these join the next step."""
 
@@ -34,7 +38,7 @@ class Released(simpy.Event):
         super().__init__(env)
         self._ok, self._value = True, self
         self.gpu, self.batch, self.begun_s = gpu, batch, env.now
-        env.schedule(self, priority=2, delay=duration_s)
+        env.schedule(self, LAST, duration_s)
 
 
 class Gpus:
@@ -97,7 +101,10 @@ class ContendedCluster(Cluster):
         shared = int(config_row["placement"][0]) == SHARED
         most = np.inf if draft.max_batch is None else draft.max_batch
         self.pool = Gpus(self.env, draft.gpus, most) if shared else None
-        self.targets = [Gpus(self.env, 1, 0) for _ in range(-(-self.replicas // per_gpu))]
+        # A target that one engine has to itself needs no waiting list.
+        gpus = -(-self.replicas // per_gpu) if per_gpu > 1 else 0
+        self.targets = [Gpus(self.env, 1, 0) for _ in range(gpus)]
+        self.noting = [True] * self.replicas  # while there is room in the timeline
         self.idle: dict[int, simpy.Event] = {}
         for lane in range(len(self.engine.lanes)):
             self.env.process(self._lane(lane))
@@ -117,7 +124,8 @@ class ContendedCluster(Cluster):
     def _lane(self, number: int) -> Generator[simpy.Event, None, None]:
         env, config_row, tables, pool = self.env, self.config_row, self.tables, self.pool
         replica = int(self.engine.lanes["replica"][number])
-        target = self.targets[replica // self.scenario.cluster.engines_per_gpu]
+        per_gpu = self.scenario.cluster.engines_per_gpu
+        target = self.targets[replica // per_gpu] if per_gpu > 1 else None
         transfer_s = float(config_row["transfer_s"][0])
         planned = False
         while True:
@@ -140,10 +148,14 @@ class ContendedCluster(Cluster):
                 target_s += drafting_s
             elif drafting_s > 0:
                 work = yield pool.serve(drafting_s, drafting)
-                self._note_draft(number, work, drafting_s)
+                if self.noting[replica]:
+                    self._note_draft(number, work, drafting_s)
                 if transfer_s > 0 and drafting:
                     yield env.timeout(transfer_s)
-            yield target.serve(target_s, 1)
+            if target is None:
+                yield Released(env, 0, target_s, [])
+            else:
+                yield target.serve(target_s, 1)
 
     def _note_draft(self, number: int, work: Released, drafting_s: float) -> None:
         """Note which GPU of the pool drafted for a lane, while there is room in the timeline."""
@@ -151,7 +163,8 @@ class ContendedCluster(Cluster):
         lane = engine.lanes[number]
         replica = int(lane["replica"])
         place, end_s = int(engine.replicas["spans"][replica]), work.begun_s + drafting_s
-        if place < engine.spans.shape[1] and end_s > self.config_row["spans_from_s"][0]:
+        self.noting[replica] = place < engine.spans.shape[1]
+        if self.noting[replica] and end_s > self.config_row["spans_from_s"][0]:
             span = engine.spans[replica][place]
             span["start_s"], span["end_s"], span["replica"] = work.begun_s, end_s, replica
             span["gpu"], span["phase"] = DRAFT_GPU + work.gpu, DRAFT
