@@ -15,8 +15,7 @@ from specplan.results.live_jobs import Job, Jobs
 from specplan.results.live_state import State as Sliders
 from specplan.results.live_state import named, query, read
 from specplan.results.live_view import Base, View
-from specplan.results.report import run_sections
-from specplan.results.simulation import console_lines
+from specplan.results.report import figures_table, run_sections
 from specplan.scenarios.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ CONTROLS = (
     State({"control": ALL}, "id"), State({"control": ALL}, "value"),
     State(CHOSEN, "id"), State(CHOSEN, "data"), State("base", "data"),
 )  # fmt: skip
+PREPARING = "Preparing; the first run of an installation compiles the simulator, about 15 s."
 SHOWN = 7  # place of the sliders' texts among the outputs of a moved slider
 
 
@@ -235,7 +235,7 @@ def _progress(job: Job) -> list[Any]:
     """Compute the outputs that follow a simulation, in the order of their callback."""
     if job.state == "running":
         total = max(job.total, 1)
-        says = f"Simulating: {job.done:,} of {job.total:,} requests." if job.total else "Preparing."
+        says = f"Simulating: {job.done:,} of {job.total:,} requests." if job.total else PREPARING
         return [says, str(job.done), str(total), False, False, True, False, no_update]
     drawn: Any = no_update
     says = f"The simulation failed: {job.says}"
@@ -249,11 +249,12 @@ def _progress(job: Job) -> list[Any]:
 
 
 def run_parts(run: Recorded) -> list[Any]:
-    """Draw a finished simulation: the console of `vllm bench serve`, then the figures."""
-    sections = [section for section in run_sections([run]) if section.figure is not None]
+    """Draw a finished simulation: its figures as a table, then pictures."""
+    sections = [*figures_table([run]), *run_sections([run])]
     return [
-        live_page.console(console_lines(run.figures)),
-        *(live_page.drawn(section, i) for i, section in enumerate(sections)),
+        live_page.drawn(section, index)
+        for index, section in enumerate(sections)
+        if section.figure is not None or section.table
     ]
 
 

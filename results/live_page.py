@@ -142,11 +142,13 @@ def others(names: Sequence[str]) -> Any:
     return html.Details([html.Summary("Other scenarios"), html.Ul(links)])
 
 
-def facts(rows: Iterable[tuple[str, str]], caption: str) -> Any:
-    """Lay names and values out as a table."""
+def facts(rows: Iterable[Sequence[str]], caption: str) -> Any:
+    """Lay names and their values out as a table."""
     body = [
-        html.Tr([html.Th(name, scope="row"), html.Td(value, className="number")])
-        for name, value in rows
+        html.Tr(
+            [html.Th(name, scope="row"), *[html.Td(text, className="number") for text in values]]
+        )
+        for name, *values in rows
     ]
     return html.Div(
         html.Table([html.Caption(caption, hidden=True), html.Tbody(body)]), className="scroll",
@@ -154,19 +156,15 @@ def facts(rows: Iterable[tuple[str, str]], caption: str) -> Any:
     )  # fmt: skip
 
 
-def console(lines: Iterable[str]) -> Any:
-    """Show the figures of a run as a terminal would."""
-    text = html.Pre("\n".join(lines), tabIndex=0, **_aria(label="Figures of the run"))
-    return html.Section([html.H3("Figures"), text])
-
-
 def drawn(section: Section, index: int) -> Any:
     """One section of a finished simulation."""
     return html.Section(
         [
             html.H3(section.title),
-            *[html.P(sentence) for sentence in section.sentences],
-            _figure({"run": index}, section.title, section.figure),
+            *sentences(section.sentences),
+            facts(section.table[1:], section.title)
+            if section.figure is None
+            else _figure({"run": index}, section.title, section.figure),
         ]
     )
 

@@ -79,7 +79,7 @@ def report_page(runs: Sequence[Recorded]) -> str:
     made = curves(shown.scenario)
     title = " against ".join(run.name for run in runs)
     sections = [
-        *_figures_table(runs),
+        *figures_table(runs),
         *closed_sections(made),
         *run_sections(runs),
         *[section for run in runs for section in _inputs(run)],
@@ -101,7 +101,8 @@ def _verdict(runs: Sequence[Recorded]) -> str:
     return " ".join(says)
 
 
-def _figures_table(runs: Sequence[Recorded]) -> Iterator[Section]:
+def figures_table(runs: Sequence[Recorded]) -> Iterator[Section]:
+    """Tabulate what was simulated, one column a run."""
     rows = [
         ("requests completed", "completed"), ("output tokens/s", "output_throughput"),
         ("goodput, requests/s", "request_goodput"),
