@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BLIND = ("round_robin", "random")  # routers that do not look at the replicas
 CHUNK = 1 << 14
 FIRST_STEPS = 1 << 10  # in one call; more when they are quick
-BETWEEN_LOOKS_S = 0.1  # for interrupts and progress
+BETWEEN_LOOKS_S = 0.05  # for interrupts and progress
 
 
 class Cluster:

@@ -79,9 +79,12 @@ class Ring:
             self.oldest += len(places)
 
     def finish(self) -> None:
-        """Move everybody who has arrived out of the ring, done or not."""
+        """Move everybody who has arrived by the last step out of the ring, done or not."""
         places = np.arange(self.oldest, self.newest) & self.mask
-        arrived = self.engine.requests["replica"][places] >= 0
+        requests = self.engine.requests
+        now_s = self.engine.lanes["clock_s"].max()
+        arrived = (requests["replica"][places] >= 0) & (requests["arrival_s"][places] <= now_s)
+        arrived |= requests["status"][places] != UNFINISHED
         self._move_out(places[arrived])
 
 
