@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 NEWTON_STEPS = 100
 """Far above need (about 8 from the starting bound): reaching it would be a bug, so it raises."""
+BISECTIONS = 54
+"""Halvings of [0, 1] down to the rounding of a double."""
 
 
 def geometric_sum(alpha: ArrayLike, gamma: ArrayLike) -> Floats:
@@ -63,3 +65,27 @@ def geometric_root(total: ArrayLike, gamma: ArrayLike, last: ArrayLike = 1.0) ->
                 root: Floats = alpha
                 return root
     raise ArithmeticError("Newton did not settle on the geometric root; please report this input")
+
+
+def weighted_root(total: ArrayLike, gamma: ArrayLike, weights: ArrayLike) -> Floats:
+    """Solve Σ_{i≤γ} weights_i α^i = total for α in [0, 1] by bisection; total and γ broadcast.
+
+    weights (positions,) ≥ 0, 0 beyond. Needs 0 ≤ total ≤ Σ_{i≤γ} weights_i (not checked: totals
+    beyond give the nearest end).
+
+    >>> float(weighted_root(0.75, 2, [1.0, 1.0]).round(12))
+    0.5
+    """
+    rows = np.asarray(weights, dtype=np.float64)
+    powers = np.arange(1, rows.size + 1)
+    target, depth = np.broadcast_arrays(
+        *(np.asarray(x, dtype=np.float64)[..., None] for x in (total, gamma))
+    )
+    used = rows * (powers <= depth)
+    low, high = np.zeros(target.shape), np.ones(target.shape)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        below = (used * middle**powers).sum(axis=-1, keepdims=True) < target
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    found: Floats = np.where(target > 0, high, 0.0)[..., 0]
+    return found

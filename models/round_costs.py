@@ -23,6 +23,9 @@ class RoundCosts:
     - verify_s (..., positions): V, the pass that verifies 1, 2, … proposals (widths 2, 3, …);
       (..., 1) where the width does not matter (a tree: always nodes + 1)
     - draft_step_s (...): d, one draft step; overhead_s (...): o, on every round while γ ≥ 1
+    - draft_call_s (...): c, once in every round that drafts, before its steps
+    - proposed (positions+1,): mean tokens that a drafting round proposes at γ = 0, 1, …; empty: γ.
+      Where it is given, verify_s is the mean over those lengths
     - one_pass: one draft step whatever γ; extra_draft_step: one more after a fully accepted round,
       as the draft has to ingest its own last token before it drafts again
     """
@@ -31,8 +34,21 @@ class RoundCosts:
     verify_s: Floats
     draft_step_s: Floats
     overhead_s: Floats
+    draft_call_s: Floats
+    proposed: Floats
     one_pass: bool
     extra_draft_step: bool
+
+    def proposals(self, gamma: ArrayLike) -> Floats:
+        """Mean tokens that a drafting round proposes at γ: γ, or fewer where lengths vary.
+
+        >>> round_costs(1.0, 1.0, 0.0, proposing=[1.0, 0.5]).proposals([0, 1, 2]).tolist()
+        [0.0, 1.0, 1.5]
+        """
+        if not self.proposed.size:
+            return np.asarray(gamma, dtype=np.float64)
+        most = self.proposed.size - 1
+        return self.proposed[np.minimum(np.asarray(gamma, dtype=np.intp), most)]
 
     def draft_steps(self, gamma: ArrayLike) -> Floats:
         """Draft steps of a round that proposes γ tokens: γ for a chain, 1 in one pass.
@@ -40,7 +56,7 @@ class RoundCosts:
         >>> round_costs(1.0, 1.0, 0.1, one_pass=True).draft_steps([0, 1, 5]).tolist()
         [0.0, 1.0, 1.0]
         """
-        proposed = np.asarray(gamma, dtype=np.float64)
+        proposed = self.proposals(gamma)
         return np.minimum(proposed, 1.0) if self.one_pass else proposed
 
     def verify(self, gamma: ArrayLike) -> Floats:
@@ -69,7 +85,8 @@ class RoundCosts:
     ) -> tuple[Floats, Floats, Floats]:
         """Mean draft, verify and overhead seconds of a round, given the share of rounds that draft.
 
-        draft = (drafting·steps + extra·fully_accepted)·d; verify = drafting·V + (1 − drafting)·T.
+        draft = (drafting·steps + extra·fully_accepted)·d + drafting·c;
+        verify = drafting·V + (1 − drafting)·T.
 
         >>> costs = round_costs(1.0, 1.5, 0.25, overhead_s=0.125)
         >>> [float(x) for x in costs.parts(2, 1.0, 0.25)]
@@ -80,13 +97,14 @@ class RoundCosts:
         if self.extra_draft_step:
             steps = steps + fully_accepted
         verify = drafts * self.verify(gamma) + (1 - drafts) * self.step_s
-        overhead = self.overhead_s * (np.asarray(gamma) > 0)
-        return steps * self.draft_step_s, verify, overhead
+        drafts_any = np.asarray(gamma) > 0
+        draft = steps * self.draft_step_s + drafts * drafts_any * self.draft_call_s
+        return draft, verify, self.overhead_s * drafts_any
 
     def by_proposals(self, gamma: int) -> Floats:
         """Seconds (..., γ+1) of a round that proposes g = 0..γ, without the extra draft step.
 
-        g·d + V(g + 1) + o; at γ = 0 the baseline T alone.
+        c + g·d + V(g + 1) + o; at γ = 0 the baseline T alone.
 
         >>> round_costs(1.0, 1.0, 0.5, overhead_s=0.25).by_proposals(1).tolist()
         [1.25, 1.75]
@@ -97,10 +115,12 @@ class RoundCosts:
             self.verify_s[..., None, :],
             self.draft_step_s[..., None],
             self.overhead_s[..., None],
+            self.draft_call_s[..., None],
+            self.proposed,
             self.one_pass,
             extra_draft_step=False,
         )
-        drafting = row.draft_steps(proposed) * row.draft_step_s
+        drafting = row.draft_steps(proposed) * row.draft_step_s + row.draft_call_s * (proposed > 0)
         return drafting + row.verify(proposed) + row.overhead_s * (gamma > 0)
 
     @property
@@ -115,24 +135,50 @@ def round_costs(
     draft_step_s: ArrayLike,
     *,
     overhead_s: ArrayLike = 0.0,
+    draft_call_s: ArrayLike = 0.0,
+    proposing: ArrayLike = (),
     one_pass: bool = False,
     extra_draft_step: bool = False,
 ) -> RoundCosts:
     """Return RoundCosts from seconds; verify_s (..., positions), or a scalar for every width.
 
-    Raises ValueError unless step_s > 0 and the others are ≥ 0, all finite.
+    proposing (positions,): S_i, share of the drafting rounds that propose i tokens or more (n-gram
+    matches end early); empty: all propose γ. Then V at γ is the mean over the lengths,
+    Σ_{j<γ} (S_j − S_{j+1}) V_j + S_γ V_γ, so that every mean of a round stays exact.
+    Raises ValueError unless step_s > 0, the others are ≥ 0, all finite, and S falls from 1.
 
     >>> round_costs(step_s=0.1, verify_s=0.1, draft_step_s=0.02).by_proposals(2).round(3).tolist()
     [0.1, 0.12, 0.14]
     """
+    shares = np.asarray(proposing, dtype=np.float64)
+    if shares.size and not (shares[0] == 1 and (np.diff(shares) <= 0).all() and shares[-1] >= 0):
+        raise ValueError(
+            f"proposing is {shares.tolist()}; shares that fall from 1 and stay above 0"
+        )
+    verify = np.atleast_1d(_seconds(verify_s, "verify_s"))
     return RoundCosts(
         _seconds(step_s, "step_s", above_zero=True),
-        np.atleast_1d(_seconds(verify_s, "verify_s")),
+        _mean_over_lengths(verify, shares) if shares.size else verify,
         _seconds(draft_step_s, "draft_step_s"),
         _seconds(overhead_s, "overhead_s"),
+        _seconds(draft_call_s, "draft_call_s"),
+        np.concatenate([[0.0], shares.cumsum()]) if shares.size else shares,
         one_pass,
         extra_draft_step,
     )
+
+
+def _mean_over_lengths(verify_s: Floats, proposing: Floats) -> Floats:
+    """Mean V (..., positions) where a round at γ = 1, 2, … proposes as many tokens as it finds."""
+    positions = verify_s.shape[-1]
+    if positions == 1:
+        return verify_s
+    shares = np.zeros(positions + 1)
+    shares[: min(len(proposing), positions)] = proposing[:positions]
+    ended = (verify_s * (shares[:-1] - shares[1:])).cumsum(axis=-1)
+    full = verify_s * shares[:-1]
+    full[..., 1:] += ended[..., :-1]
+    return full
 
 
 def _seconds(values: ArrayLike, name: str, *, above_zero: bool = False) -> Floats:

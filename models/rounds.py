@@ -94,21 +94,24 @@ def finite_output(
     gamma: int,
     output_tokens: ArrayLike,
     draft_probability: ArrayLike = 1.0,
+    proposed: ArrayLike = (),
 ) -> FiniteOutput:
     """Exact expected rounds and tokens of requests that rounds take from 0 to n tokens.
 
     rounds(L) = 1 + Σ_k P(k | g) rounds(L − k − 1), g = min(γ, L − 1) (MODEL.md §1, §3); not n/E.
     acceptance: lists (..., positions) or an Acceptance (mean over its requests); output_tokens
-    (...) whole numbers ≥ 0. With a prefill that commits the first token, pass n − 1.
+    (...) whole numbers ≥ 0. With a prefill that commits the first token, pass n − 1. proposed
+    (γ+1,): mean tokens proposed by a drafting round that may propose 0..γ; empty: all of them.
 
     >>> finite_output([0.5, 0.25], 2, [1, 2, 3, 10, 128]).rounds.round(12).tolist()
     [1.0, 1.5, 2.0, 6.041015625, 73.469387755102]
     """
     gamma = checked_gamma(gamma)
-    proposed = np.arange(gamma + 1, dtype=np.float64)
+    most = np.arange(gamma + 1, dtype=np.float64)
+    found = np.asarray(proposed, dtype=np.float64) if np.size(proposed) else most
     unit = np.ones(gamma + 1)
     # One row a count: rounds, drafting rounds, catch-up rounds, drafted tokens.
-    spent = np.stack([unit, np.minimum(proposed, 1), 0 * unit, proposed])
+    spent = np.stack([unit, np.minimum(most, 1), 0 * unit, found])
     extra = np.array([0.0, 0.0, 1.0, 0.0])
     lengths = _whole(output_tokens)
     laws = _lists(acceptance, gamma, draft_probability)
@@ -132,6 +135,7 @@ def generation_s_moments(
 
     m(L) = Σ P(branch)(c + m(L')), s(L) = Σ P(branch)(c² + 2 c m(L') + s(L')) over the branches of
     one round (MODEL.md §3). For random lengths average both moments over the shares of the lengths.
+    Where proposals vary in length, a branch costs the mean over them: E[S] stays exact.
     The extra draft step is charged after a fully accepted round that leaves 2 tokens or more: with
     fewer nothing is drafted any more. (With draft_probability < 1 it is charged even if none of the
     later rounds proposes.)

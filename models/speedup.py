@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from specplan.models.conversions import at_index
-from specplan.models.geometric import geometric_root
+from specplan.models.geometric import geometric_root, weighted_root
 from specplan.models.long_run import RoundFigures, round_figures
 from specplan.models.rounds import finite_output, generation_s_moments
 
@@ -88,7 +88,7 @@ def predict(
     step = costs.step_s
     draft_s, verify_s, overhead_s = costs.parts(draft, drafting, full)
     round_s = draft_s + verify_s + overhead_s
-    drafted = drafting * draft
+    drafted = drafting * costs.proposals(draft)
     best, best_speedup = _best_gamma(figures, costs)
     with np.errstate(invalid="ignore", divide="ignore"):
         wasted = draft_s * np.where(drafted > 0, 1 - (tokens - 1) / drafted, 0.0)
@@ -158,12 +158,17 @@ def _break_even_alpha(gamma: NDArray[np.int64], drafting: Floats, costs: RoundCo
 
     With h the share of rounds that draft and δ = d/T for the extra draft step (else 0):
     Σ_{i<γ} α^i + (1 − δ) α^γ = (R(0)/T − 1)/h. For δ > 1 and V ≥ T there is no solution.
+    Where only a share S_i of those rounds proposes i tokens, Σ_{i≤γ} S_i α^i stands on the left.
     """
     step = costs.step_s
     ratio = sum(costs.parts(gamma, drafting, 0.0)) / step
     last = 1 - costs.extra_draft_step_s / step
     with np.errstate(invalid="ignore", divide="ignore"):
         total = (ratio - 1) / drafting
+    if costs.proposed.size:
+        reachable = (drafting > 0) & (total <= costs.proposals(gamma))
+        alpha = weighted_root(np.where(reachable, total, 0.0), gamma, np.diff(costs.proposed))
+        return np.where(reachable, alpha, np.nan)
     reachable = (drafting > 0) & (last >= 0) & (total <= gamma - 1 + last)
     alpha = geometric_root(np.where(reachable, total, 0.0), gamma, np.clip(last, 0, 1))
     return np.where(reachable, alpha, np.nan)
@@ -175,7 +180,7 @@ def _break_even_draft_step_s(
     """Solve R = τ·T for the draft step; NaN where verifying alone costs more or nothing drafts."""
     steps = drafting * costs.draft_steps(gamma) + full * costs.extra_draft_step
     _, verify_s, overhead_s = costs.parts(gamma, drafting, full)
-    room = tokens * costs.step_s - verify_s - overhead_s
+    room = tokens * costs.step_s - verify_s - overhead_s - drafting * costs.draft_call_s
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where((room >= 0) & (steps > 0), room / steps, np.nan)
 
@@ -194,7 +199,8 @@ def _finite(
     chosen: tuple[Floats, ...] = (np.array(np.nan),) * 3
     for one in np.unique(gamma):
         g = int(one)
-        output = finite_output(acceptance, g, output_tokens, draft_probability)
+        proposed = costs.proposals(np.arange(g + 1))
+        output = finite_output(acceptance, g, output_tokens, draft_probability, proposed)
         steps = output.draft_steps(one_pass=costs.one_pass, extra_draft_step=costs.extra_draft_step)
         seconds, _ = generation_s_moments(acceptance, g, output_tokens, costs, draft_probability)
         found = (output.rounds, steps, seconds)

@@ -122,7 +122,7 @@ def _stacked(rows: Sequence[Sequence[RoundCosts]]) -> RoundCosts:
     """Join costs of single points into those of a grid (rows, columns)."""
     together: dict[str, Any] = {
         name: np.array([[getattr(costs, name) for costs in row] for row in rows])
-        for name in ("step_s", "verify_s", "draft_step_s", "overhead_s")
+        for name in ("step_s", "verify_s", "draft_step_s", "draft_call_s", "overhead_s")
     }
     return dataclasses.replace(rows[0][0], **together)
 
@@ -135,6 +135,7 @@ _TPOT = ("tpot_s", "baseline_tpot_s")
 _INPUTS = {
     "verify_s": "verify pass",
     "draft_step_s": "draft step",
+    "draft_call_s": "fixed cost of drafting",
     "overhead_s": "overhead of a round",
     "step_s": "plain step",
 }

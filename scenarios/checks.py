@@ -94,9 +94,13 @@ def _placement(scenario: Scenario) -> Iterator[Contradiction]:
     if method == "ngram" and draft.placement != "colocated":
         wrong = f"an n-gram lookup has no GPU, placement is {draft.placement}"
         yield ("draft", "placement"), wrong, "`placement: colocated`"
-    if method == "ngram" and not _free(draft.step):
-        wrong = "an n-gram lookup has no draft steps to price"
-        yield ("draft", "step"), wrong, "`0 ms`; what a lookup costs is speculation.overhead"
+    for name, free in (("step", _free(draft.step)), ("per_round", draft.per_round == 0)):
+        if method == "ngram" and not free:
+            wrong = "an n-gram lookup has no draft to price"
+            yield ("draft", name), wrong, "`0 ms`; what a lookup costs is speculation.overhead"
+    if method != "ngram" and scenario.speculation.proposal_lengths:
+        wrong = f"does not apply to method {method}, which always proposes γ tokens"
+        yield ("speculation", "proposal_lengths"), wrong, "only to `method: ngram`"
 
 
 def _free(block: CostBlock) -> bool:
@@ -165,6 +169,12 @@ def _ranks(scenario: Scenario, path: Path_, block: AcceptanceBlock) -> Iterator[
         yield path, wrong, "only to `method: tree`"
     if block.kind.startswith("recorded") and scenario.speculation.draft_probability < 1:
         yield path, "replays every round, and draft_probability leaves some out", "one of them"
+    if scenario.speculation.proposal_lengths and (
+        block.kind.startswith("recorded") or block.concentration
+    ):
+        what = "a spread of alpha" if block.concentration else "a record of accepted lengths"
+        wrong = f"{what} does not say how it goes with proposal_lengths"
+        yield path, wrong, "`unconditional` or `histogram`, of all rounds that draft"
 
 
 def _lengths(scenario: Scenario) -> Iterator[Contradiction]:

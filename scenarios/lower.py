@@ -102,7 +102,22 @@ def lower_acceptance(
         law = _law(scenario, block, positions, hit)
     except ValueError as error:
         raise ScenarioError(Fault(str(error), field="speculation.acceptance")) from None
-    return law.truncated(positions)
+    law = law.truncated(positions)
+    _kept_within_proposed(law, scenario.speculation.proposing(positions))
+    return law
+
+
+def _kept_within_proposed(law: Acceptance, proposing: Sequence[float]) -> None:
+    """Refuse more kept at a position than proposed there."""
+    for position, share in enumerate(proposing):
+        kept = float(law.unconditional[:, position].max())
+        if kept > share + 1e-9:
+            wrong = (
+                f"keeps position {position + 1} in {kept:.4g} of the rounds that draft, and "
+                f"{share:.4g} of them propose it"
+            )
+            right = "acceptance of all rounds that draft, as engines print it"
+            raise ScenarioError(Fault(wrong, right, field="speculation.proposal_lengths"))
 
 
 def _law(scenario: Scenario, block: AcceptanceBlock, positions: int, hit: float) -> Acceptance:

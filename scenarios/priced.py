@@ -81,9 +81,11 @@ class Priced:
             draft_s, verify_s = 0.0, np.array([step_s])
         else:
             verify_s = self.wide.seconds(batch, widths, self.context)
+        call_s = scenario.draft.per_round if scenario.gamma else 0.0
         if placement == "parallel":
             steps = np.minimum(gammas, 1.0) if method == "one_pass" else gammas
-            draft_s, verify_s = 0.0, np.maximum(verify_s, steps * draft_s)
+            verify_s = np.maximum(verify_s, call_s + steps * draft_s)
+            draft_s, call_s = 0.0, 0.0
         away = placement in ("dedicated", "shared")
         return round_costs(
             step_s,
@@ -91,6 +93,8 @@ class Priced:
             draft_s,
             overhead_s=scenario.speculation.overhead
             + (scenario.draft.transfer or 0.0) * (away and bool(scenario.gamma)),
+            draft_call_s=call_s,
+            proposing=scenario.speculation.proposing(self.positions),
             one_pass=method == "one_pass",
             extra_draft_step=scenario.speculation.extra_draft_step and placement != "parallel",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import Ge, Le
@@ -21,6 +22,7 @@ from specplan.scenarios.fields import (
 from specplan.scenarios.schema_acceptance import AcceptanceBlock
 from specplan.scenarios.schema_costs import CostBlock
 
+Weights = Annotated[tuple[Annotated[Number, Ge(0)], ...], Field(min_length=1, max_length=1000)]
 Method = Literal["none", "draft_model", "one_pass", "ngram", "tree"]
 
 
@@ -31,6 +33,11 @@ class Draft(Section):
         default_factory=lambda: CostBlock.model_validate("0 ms"),
         description="One draft step: one token for draft_model, all γ for one_pass, one level for "
         "tree; 0 ms for ngram.",
+    )
+    per_round: Duration = Field(
+        default=0.0,
+        description="Fixed cost of drafting, once in every round that drafts, before its steps: a "
+        "call to another device, a set-up.",
     )
     prefill: CostBlock = Field(
         default_factory=lambda: CostBlock.model_validate("0 ms"),
@@ -254,6 +261,12 @@ class Speculation(Section):
         description="Chance that a round proposes anything (an n-gram match); acceptance holds for "
         "the rounds that do.",
     )
+    proposal_lengths: Weights | None = Field(
+        default=None,
+        description="ngram: rounds that proposed exactly 1, 2, … tokens, as counts or shares; "
+        "absent: every match gives γ. Acceptance stays what engines print, of all rounds that "
+        "draft: position i is not kept in a round that proposed fewer.",
+    )
     tree: Tree | None = Field(default=None, description="The tree of `method: tree`.")
     confidence_stop: ConfidenceStop | None = Field(
         default=None, description="Drafting may end before γ; absent: it never does."
@@ -262,3 +275,23 @@ class Speculation(Section):
         default_factory=lambda: Policy.model_validate("fixed"),
         description="Who chooses γ round by round.",
     )
+
+    @field_validator("proposal_lengths")
+    @classmethod
+    def _some_rounds(cls, lengths: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if lengths is not None and not any(lengths):
+            raise fault("every share is zero", "rounds that proposed 1, 2, … tokens")
+        return lengths
+
+    def proposing(self, positions: int) -> tuple[float, ...]:
+        """S_i, i = 1..positions: share of the rounds that draft which propose i tokens or more.
+
+        Empty where all of them propose γ.
+
+        >>> Speculation(method="ngram", gamma=3, proposal_lengths=(1, 1, 2)).proposing(4)
+        (1.0, 0.75, 0.5, 0.0)
+        """
+        if self.proposal_lengths is None:
+            return ()
+        listed, total = self.proposal_lengths, math.fsum(self.proposal_lengths)
+        return tuple(math.fsum(listed[i:]) / total for i in range(positions))

@@ -43,7 +43,9 @@ def best_gamma(config, tables, decodes, context_tokens):  # type: ignore[no-unty
             round_s = price(tables, STEP, n, n, context_tokens, NOTHING)
         else:
             draft_s = draft_seconds(config, tables, n, gamma, context_tokens)
-            round_s = config.overhead_s + price(tables, ROUND, n, n * width, context_tokens, NOTHING)
+            round_s = config.overhead_s + price(
+                tables, ROUND, n, n * width, context_tokens, NOTHING
+            )
             if config.placement == PARALLEL:
                 round_s = max(round_s, draft_s + config.overhead_s)
             else:
@@ -62,15 +64,18 @@ def draft_seconds(config, tables, sequences, gamma, context_tokens):  # type: ig
     """Time to draft down to depth γ for so many sequences that all go that deep.
 
     A chain costs one step a depth; a tree's step takes the nodes of the level above as its input;
-    a one-pass draft costs one step over all its positions.
+    a one-pass draft costs one step over all its positions. The fixed cost of drafting comes once.
     """
     if gamma == 0 or sequences == 0:
         return 0.0
+    call_s = config.draft_call_s
     if config.one_pass:
-        return price(tables, DRAFT_STEP, sequences, sequences * gamma, context_tokens, NOTHING)
+        drafted = sequences * gamma
+        return call_s + price(tables, DRAFT_STEP, sequences, drafted, context_tokens, NOTHING)
     if tables.nodes[gamma] == gamma:
-        return gamma * price(tables, DRAFT_STEP, sequences, sequences, context_tokens, NOTHING)
-    total_s = 0.0
+        one_s = price(tables, DRAFT_STEP, sequences, sequences, context_tokens, NOTHING)
+        return call_s + gamma * one_s
+    total_s = call_s
     inputs = np.int64(1)
     for depth in range(1, gamma + 1):
         total_s += price(tables, DRAFT_STEP, sequences, sequences * inputs, context_tokens, NOTHING)

@@ -128,6 +128,8 @@ def config(scenario: Scenario, prefixes: Prefixes) -> Any:
     c["placement"] = PLACEMENTS.index(draft.placement) if c["gamma_max"] else 0
     c["transfer_s"] = draft.transfer or 0.0
     c["overhead_s"] = speculation.overhead
+    c["draft_call_s"] = draft.per_round
+    c["lengths_vary"] = bool(speculation.proposal_lengths)
     c["one_pass"] = speculation.method == "one_pass"
     c["extra_draft_step"] = speculation.extra_draft_step
     c["joint_prefill"] = scenario.target_prefill() is None
@@ -188,11 +190,13 @@ def tables(scenario: Scenario, laws: Laws, gamma_max: int, prefixes: Prefixes) -
     hit = np.concatenate([part.draft_probability for part in laws.parts])
     recorded = laws.parts[0].recorded if len(laws.parts) == 1 else None
     everybody = scenario.acceptance(gamma_max)
+    proposing = scenario.speculation.proposing(gamma_max)
     tokens = [1.0, *(float(everybody.tokens_per_round(g)) for g in range(1, gamma_max + 1))]
     return Tables(
         costs=costs,
         cost_index=cost_index,
         unconditional=unconditional * hit[:, None],
+        proposing=np.array([1.0, *(proposing or np.ones(gamma_max))]),
         nodes=tree_nodes(scenario, gamma_max),
         gamma_by_batch=gamma_by_batch(scenario),
         tokens_by_gamma=np.array(tokens),

@@ -144,7 +144,9 @@ CONFIG = np.dtype(
         ("placement", "i8"),
         ("transfer_s", "f8"),
         ("overhead_s", "f8"),
+        ("draft_call_s", "f8"),  # fixed cost of drafting in a step in which anybody drafts
         ("one_pass", "i8"),
+        ("lengths_vary", "i8"),  # a proposal may end before γ: Tables.proposing
         ("extra_draft_step", "i8"),
         ("stop_if_accepted", "f8"),  # chance that drafting ends after a token that will be kept
         ("stop_if_rejected", "f8"),
@@ -195,6 +197,7 @@ class Tables(NamedTuple):
     costs: NDArray[np.float64]  # all cost models, one behind the other
     cost_index: NDArray[np.int64]  # (costs, 7): where each begins, see `sim.pricing`
     unconditional: NDArray[np.float64]  # (laws, γ_max + 1): h, h A_1, h A_2, …; h: n-gram hit
+    proposing: NDArray[np.float64]  # (γ_max + 1,): 1, S_1, S_2, …: rounds that propose so many
     nodes: NDArray[np.int64]  # (γ_max + 1,): drafted tokens down to depth g; a chain has g
     gamma_by_batch: NDArray[np.int64]  # (max_num_seqs + 1,)
     tokens_by_gamma: NDArray[np.float64]  # (γ_max + 1,): E, for the goodput policy

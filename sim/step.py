@@ -84,7 +84,9 @@ def plan(config, tables, engine, lane_number, now_s):  # type: ignore[no-untyped
         else:
             lane.prefill_s = price(tables, TARGET_PREFILL, prompts, NOTHING, NOTHING, prompt_tokens)
         if config.gamma_max > 0:
-            lane.draft_prefill_s = price(tables, DRAFT_PREFILL, prompts, NOTHING, NOTHING, prompt_tokens)
+            lane.draft_prefill_s = price(
+                tables, DRAFT_PREFILL, prompts, NOTHING, NOTHING, prompt_tokens
+            )
     return sequences + prompts > 0
 
 
@@ -104,6 +106,9 @@ def draw(config, tables, row):  # type: ignore[no-untyped-def]
         if u >= hit:
             row.proposed = 0
             return
+        if config.lengths_vary:
+            g = proposal(tables, hit, g, u)
+            row.proposed = g
         kept = 0
         if row.alpha >= 0.0:
             bar = hit * row.alpha
@@ -129,6 +134,15 @@ def draw(config, tables, row):  # type: ignore[no-untyped-def]
 
 
 @inner
+def proposal(tables, hit, gamma, u):  # type: ignore[no-untyped-def]
+    """Length of a proposal, by the round's own number: never shorter than what it keeps."""
+    length = np.int64(0)
+    while length < gamma and u < hit * tables.proposing[length + 1]:
+        length += 1
+    return length
+
+
+@inner
 def ragged_draft_seconds(config, tables, engine, lane_number, sequences, deepest, context):  # type: ignore[no-untyped-def]
     """Draft time when sequences stop at different depths: a step serves those still going."""
     lane = engine.lanes[lane_number]
@@ -137,7 +151,7 @@ def ragged_draft_seconds(config, tables, engine, lane_number, sequences, deepest
         row = engine.requests[engine.running[lane_number, i] & config.mask]
         if row.chunk == 0 and row.proposed > 0:
             tables.by_depth[row.proposed] += 1
-    total_s = 0.0
+    total_s = config.draft_call_s
     going = np.int64(0)
     for depth in range(deepest, 0, -1):
         going += tables.by_depth[depth]
