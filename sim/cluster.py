@@ -1,4 +1,4 @@
-"""SimPy's part: time, arrivals, clients, the router; between its events the compiled loop runs on."""
+"""SimPy's part: time, arrivals, clients, router; between its events the compiled loop runs on."""
 
 from __future__ import annotations
 

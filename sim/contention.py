@@ -42,7 +42,7 @@ class Released(simpy.Event):
 
 
 class Gpus:
-    """Equal GPUs with one waiting list, first come first served; a draft pool may serve in batches."""
+    """Equal GPUs with one waiting list, first come first served; a draft pool serves batches."""
 
     def __init__(self, env: simpy.Environment, count: int, most_sequences: float) -> None:
         self.env, self.most_sequences = env, most_sequences
@@ -121,7 +121,7 @@ class ContendedCluster(Cluster):
         if waiting is not None:
             waiting.succeed()
 
-    def _lane(self, number: int) -> Generator[simpy.Event, None, None]:
+    def _lane(self, number: int) -> Generator[simpy.Event, Any, None]:
         env, config_row, tables, pool = self.env, self.config_row, self.tables, self.pool
         replica = int(self.engine.lanes["replica"][number])
         per_gpu = self.scenario.cluster.engines_per_gpu
@@ -132,7 +132,7 @@ class ContendedCluster(Cluster):
             drafting_s, target_s, drafting = kernel.turn(
                 config_row, *tables, *self.engine, number, env.now, planned, self.closed
             )
-            if target_s != target_s:  # NaN
+            if np.isnan(target_s):
                 raise self._unpriced()
             planned = target_s >= 0
             if self.closed and self.engine.ended[0]:

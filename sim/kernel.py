@@ -1,4 +1,4 @@
-"""The compiled inner loop: advance replicas over every engine step that nothing outside can influence."""
+"""The compiled inner loop: advance replicas over every step that nothing outside can influence."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ DONE, MORE, UNPRICED, BROKEN = 0, 1, 2, 3
 
 
 @entry
-def advance(  # type: ignore[no-untyped-def]
+def advance(
     config_row,
     costs,
     cost_index,
@@ -114,13 +114,13 @@ def advance(  # type: ignore[no-untyped-def]
 
 
 @inner
-def unpriced(lane):  # type: ignore[no-untyped-def]
+def unpriced(lane):
     """Tell whether a cost table gave no price for the planned step."""
     return np.isnan(lane.draft_prefill_s + lane.draft_s + lane.prefill_s + lane.verify_s)
 
 
 @inner
-def blocks_add_up(config, engine, lane_number):  # type: ignore[no-untyped-def]
+def blocks_add_up(config, engine, lane_number):
     """Check that a replica's KV blocks are all free, cached or held by a running request."""
     replica = engine.lanes[lane_number].replica
     rep = engine.replicas[replica]
@@ -133,11 +133,11 @@ def blocks_add_up(config, engine, lane_number):  # type: ignore[no-untyped-def]
 
 
 @inner
-def pass_time(config, engine, lane_number, start_s):  # type: ignore[no-untyped-def]
+def pass_time(config, engine, lane_number, start_s):
     """Lay a planned step's phases onto the replica's GPUs; returns when the step is over.
 
-    colocated: one GPU, phases in series. dedicated: draft, transfer, then the target; with two lanes
-    each waits for a GPU that the other holds. parallel: the draft runs during verification.
+    colocated: one GPU, phases in series. dedicated: draft, transfer, then the target; with two
+    lanes each waits for a GPU that the other holds. parallel: the draft runs during verification.
     """
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]
@@ -167,7 +167,7 @@ def pass_time(config, engine, lane_number, start_s):  # type: ignore[no-untyped-
 
 
 @inner
-def wait_for_other_lane(config, engine, lane_number, start_s):  # type: ignore[no-untyped-def]
+def wait_for_other_lane(config, engine, lane_number, start_s):
     """Let a lane that cannot start (the other holds all KV blocks) look again after the other."""
     lane = engine.lanes[lane_number]
     lane.clock_s = start_s
@@ -179,7 +179,7 @@ def wait_for_other_lane(config, engine, lane_number, start_s):  # type: ignore[n
 
 
 @entry
-def turn(  # type: ignore[no-untyped-def]
+def turn(
     config_row,
     costs,
     cost_index,
@@ -262,15 +262,15 @@ def turn(  # type: ignore[no-untyped-def]
 
 
 @entry
-def assign_range(config_row, requests, replicas, routes, first):  # type: ignore[no-untyped-def]
+def assign_range(config_row, requests, replicas, routes, first):
     """Assign the requests from `first` on to the replicas `routes`, in order."""
     for i in range(len(routes)):
         assign(config_row[0], requests, replicas, routes[i], first + i)
 
 
 @entry
-def outstanding(config_row, lanes, replicas, replica, now_s):  # type: ignore[no-untyped-def]
-    """Requests a replica has not finished by now; a step under way counts as not yet finished."""
+def outstanding(config_row, lanes, replicas, replica, now_s):
+    """Count requests a replica has not finished by now; a step under way is not yet finished."""
     count = replicas[replica].assigned - replicas[replica].finished
     each = config_row[0].lanes
     for lane in range(replica * each, (replica + 1) * each):
@@ -280,7 +280,7 @@ def outstanding(config_row, lanes, replicas, replica, now_s):  # type: ignore[no
 
 
 @entry
-def least_outstanding(config_row, lanes, replicas, now_s):  # type: ignore[no-untyped-def]
+def least_outstanding(config_row, lanes, replicas, now_s):
     """Find the replica with the fewest unfinished requests; the first of equals."""
     best = np.int64(0)
     fewest = outstanding(config_row, lanes, replicas, best, now_s)

@@ -34,7 +34,7 @@ _mixed = inner(mixed)
 
 
 @inner
-def uniform(key, round_number, stream):  # type: ignore[no-untyped-def]
+def uniform(key, round_number, stream):
     """Draw the number in [0, 1) of one round of the request with this key."""
     counter = (np.uint64(round_number) << _ONE) + stream
     return np.float64(_mixed(key + _GOLDEN * (counter + _ONE)) >> _S11) * _UNIT

@@ -1,10 +1,11 @@
 """How many tokens to draft: γ for a step or for one request's round.
 
 `fixed` and `by_batch` (vLLM's `num_speculative_tokens_per_batch_size`, and the classic switch-off
-threshold) read one table. `hf_heuristic` is Hugging Face's schedule: two more after a round in which
-everything was accepted, one less otherwise, carried from request to request; `hf_transient` starts
-each request afresh (transformers, generation/candidate_generator.py). `goodput` takes the γ with the
-most expected committed tokens per second for the present batch, by the same cost model as the run.
+threshold) read one table. `hf_heuristic` is Hugging Face's schedule: two more after a round in
+which everything was accepted, one less otherwise, carried from request to request; `hf_transient`
+starts each request afresh (transformers, generation/candidate_generator.py). `goodput` takes the γ
+with the most expected committed tokens per second for the present batch, by the cost model of the
+run.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ BY_BATCH, HF_HEURISTIC, HF_TRANSIENT, GOODPUT = range(4)
 
 
 @inner
-def step_gamma(config, tables, lane, decodes, context_tokens):  # type: ignore[no-untyped-def]
+def step_gamma(config, tables, lane, decodes, context_tokens):
     """Choose γ for a step of so many decoding sequences; per-request schedules give their bound."""
     if config.policy == BY_BATCH:
         return tables.gamma_by_batch[min(decodes, config.max_num_seqs)]
@@ -32,7 +33,7 @@ def step_gamma(config, tables, lane, decodes, context_tokens):  # type: ignore[n
 
 
 @inner
-def best_gamma(config, tables, decodes, context_tokens):  # type: ignore[no-untyped-def]
+def best_gamma(config, tables, decodes, context_tokens):
     """Find the γ of the highest expected committed tokens per second at this batch."""
     best = np.int64(0)
     best_rate = -1.0
@@ -60,7 +61,7 @@ def best_gamma(config, tables, decodes, context_tokens):  # type: ignore[no-unty
 
 
 @inner
-def draft_seconds(config, tables, sequences, gamma, context_tokens):  # type: ignore[no-untyped-def]
+def draft_seconds(config, tables, sequences, gamma, context_tokens):
     """Time to draft down to depth γ for so many sequences that all go that deep.
 
     A chain costs one step a depth; a tree's step takes the nodes of the level above as its input;
@@ -84,7 +85,7 @@ def draft_seconds(config, tables, sequences, gamma, context_tokens):  # type: ig
 
 
 @inner
-def request_gamma(config, lane, row, gamma):  # type: ignore[no-untyped-def]
+def request_gamma(config, lane, row, gamma):
     """Bound a request's draft depth by its own schedule, where it has one."""
     if config.policy in (HF_HEURISTIC, HF_TRANSIENT):
         own = row.gamma
@@ -95,7 +96,7 @@ def request_gamma(config, lane, row, gamma):  # type: ignore[no-untyped-def]
 
 
 @inner
-def learn(config, lane, row):  # type: ignore[no-untyped-def]
+def learn(config, lane, row):
     """Adapt a request's γ after its round: +2 when all was accepted, −1 otherwise."""
     if config.policy in (HF_HEURISTIC, HF_TRANSIENT) and row.proposed > 0:
         kept_all = row.accepted == row.proposed

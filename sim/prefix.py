@@ -16,7 +16,7 @@ ABSENT = np.int64(-1)
 
 
 @inner
-def prefix_place(tables, row):  # type: ignore[no-untyped-def]
+def prefix_place(tables, row):
     """Find where a request's hash ids begin, and how many there are."""
     which = row.request % (len(tables.prefix_starts) - 1)
     begin = tables.prefix_starts[which]
@@ -24,7 +24,7 @@ def prefix_place(tables, row):  # type: ignore[no-untyped-def]
 
 
 @inner
-def prefix_hit(config, tables, engine, replica, row):  # type: ignore[no-untyped-def]
+def prefix_hit(config, tables, engine, replica, row):
     """Count the leading blocks of a prompt that a replica keeps, and how many of them idle.
 
     At least one position is left to compute: its output is the first token.
@@ -45,7 +45,7 @@ def prefix_hit(config, tables, engine, replica, row):  # type: ignore[no-untyped
 
 
 @inner
-def share(config, tables, engine, replica, row, hit):  # type: ignore[no-untyped-def]
+def share(config, tables, engine, replica, row, hit):
     """Let a request run with the leading blocks it found."""
     begin, _ = prefix_place(tables, row)
     for place in range(begin, begin + hit):
@@ -54,7 +54,7 @@ def share(config, tables, engine, replica, row, hit):  # type: ignore[no-untyped
 
 
 @inner
-def hold(config, engine, replica, block):  # type: ignore[no-untyped-def]
+def hold(config, engine, replica, block):
     """Add a holder to a block that is kept; it no longer idles."""
     if engine.cached[replica, block].holders == 0:
         unlink(engine, replica, block)
@@ -63,7 +63,7 @@ def hold(config, engine, replica, block):  # type: ignore[no-untyped-def]
 
 
 @inner
-def publish(config, tables, engine, replica, row):  # type: ignore[no-untyped-def]
+def publish(config, tables, engine, replica, row):
     """Hand the prompt blocks that a request has computed in full over to the cache."""
     begin, count = prefix_place(tables, row)
     computed = row.prompt_tokens + row.output_tokens - row.left - row.to_prefill
@@ -82,7 +82,7 @@ def publish(config, tables, engine, replica, row):  # type: ignore[no-untyped-de
 
 
 @inner
-def release(config, tables, engine, replica, row):  # type: ignore[no-untyped-def]
+def release(config, tables, engine, replica, row):
     """Let go of a request's shared blocks; the last of the prompt will be evicted first."""
     begin, _ = prefix_place(tables, row)
     rep = engine.replicas[replica]
@@ -103,7 +103,7 @@ def release(config, tables, engine, replica, row):  # type: ignore[no-untyped-de
 
 
 @inner
-def evict(config, engine, replica, blocks):  # type: ignore[no-untyped-def]
+def evict(config, engine, replica, blocks):
     """Forget idle blocks, the least recently used first, until so many KV blocks are free."""
     rep = engine.replicas[replica]
     while rep.free_blocks < blocks:
@@ -116,7 +116,7 @@ def evict(config, engine, replica, blocks):  # type: ignore[no-untyped-def]
 
 
 @inner
-def unlink(engine, replica, block):  # type: ignore[no-untyped-def]
+def unlink(engine, replica, block):
     """Take a block out of the list of those that idle."""
     rep = engine.replicas[replica]
     kept = engine.cached[replica, block]

@@ -21,7 +21,7 @@ _seconds = inner(cost.seconds)
 
 
 def packed(costs: Sequence[Cost]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Lay costs one behind the other: the numbers, and for each cost (kind, start, five lengths)."""
+    """Lay costs one behind the other: the numbers, and for each (kind, start, five lengths)."""
     numbers: list[NDArray[np.float64]] = []
     index = np.zeros((len(costs), 7), np.int64)
     start = 0
@@ -34,7 +34,7 @@ def packed(costs: Sequence[Cost]) -> tuple[NDArray[np.float64], NDArray[np.int64
 
 
 @inner
-def price(tables, which, sequences, tokens, context_tokens, prefill_tokens):  # type: ignore[no-untyped-def]
+def price(tables, which, sequences, tokens, context_tokens, prefill_tokens):
     """Price one pass under cost number `which`, in seconds; arguments are totals over the batch."""
     row = tables.cost_index[which]
     a = row[1]

@@ -1,7 +1,7 @@
 """Waiting lists of a replica: linked through the requests' rows, so every move is one step.
 
-An *inbox* holds assigned requests whose arrival lies ahead; at its time a request moves to the waiting
-list of its priority. Preempted requests go back to the head of theirs.
+An *inbox* holds assigned requests whose arrival lies ahead; at its time a request moves to the
+waiting list of its priority. Preempted requests go back to the head of theirs.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ _NEVER = np.inf
 
 
 @inner
-def assign(config, requests, replicas, replica, request):  # type: ignore[no-untyped-def]
+def assign(config, requests, replicas, replica, request):
     """Put a request behind the others in a replica's inbox; arrivals come in order of time."""
     rep = replicas[replica]
     row = requests[request & config.mask]
@@ -28,8 +28,8 @@ def assign(config, requests, replicas, replica, request):  # type: ignore[no-unt
 
 
 @inner
-def deliver(config, engine, replica, now_s):  # type: ignore[no-untyped-def]
-    """Move what has arrived by now from the inbox to the waiting lists; refuse what can never fit."""
+def deliver(config, engine, replica, now_s):
+    """Move what has arrived by now to the waiting lists; refuse what can never fit."""
     rep = engine.replicas[replica]
     while rep.inbox_head != NOBODY:
         request = rep.inbox_head
@@ -53,7 +53,7 @@ def deliver(config, engine, replica, now_s):  # type: ignore[no-untyped-def]
 
 
 @inner
-def first_waiting(engine, replica):  # type: ignore[no-untyped-def]
+def first_waiting(engine, replica):
     """Find the request to admit next: first come first served within the best priority."""
     for priority in range(engine.queues.shape[1]):
         if engine.queues[replica, priority, 0] != NOBODY:
@@ -62,7 +62,7 @@ def first_waiting(engine, replica):  # type: ignore[no-untyped-def]
 
 
 @inner
-def leave_queue(config, engine, replica, request):  # type: ignore[no-untyped-def]
+def leave_queue(config, engine, replica, request):
     """Take the head of a waiting list off it."""
     row = engine.requests[request & config.mask]
     queue = engine.queues[replica, row.priority]
@@ -74,7 +74,7 @@ def leave_queue(config, engine, replica, request):  # type: ignore[no-untyped-de
 
 
 @inner
-def requeue(config, engine, replica, request):  # type: ignore[no-untyped-def]
+def requeue(config, engine, replica, request):
     """Put a preempted request at the head of its waiting list."""
     row = engine.requests[request & config.mask]
     queue = engine.queues[replica, row.priority]
@@ -86,7 +86,7 @@ def requeue(config, engine, replica, request):  # type: ignore[no-untyped-def]
 
 
 @inner
-def close(engine, rep, row, status, finish_s):  # type: ignore[no-untyped-def]
+def close(engine, rep, row, status, finish_s):
     """End a request: completed, given up by its client, or refused."""
     row.status = status
     row.finish_s = finish_s
@@ -98,7 +98,7 @@ def close(engine, rep, row, status, finish_s):  # type: ignore[no-untyped-def]
 
 
 @inner
-def never_fits(config, row):  # type: ignore[no-untyped-def]
+def never_fits(config, row):
     """Tell whether a request has no place even alone: too large for the KV cache or the budget.
 
     Its widest pass begins with one output token left at least.
@@ -111,7 +111,7 @@ def never_fits(config, row):  # type: ignore[no-untyped-def]
 
 
 @inner
-def drop_hung_up(config, engine, replica, now_s):  # type: ignore[no-untyped-def]
+def drop_hung_up(config, engine, replica, now_s):
     """Take waiting requests off whose clients have hung up by now.
 
     All clients are equally patient, so within a priority the first in line hangs up first.
@@ -129,13 +129,13 @@ def drop_hung_up(config, engine, replica, now_s):  # type: ignore[no-untyped-def
 
 
 @inner
-def blocks_for(config, positions):  # type: ignore[no-untyped-def]
+def blocks_for(config, positions):
     """KV blocks that hold so many positions."""
     return (positions + config.block_tokens - 1) // config.block_tokens
 
 
 @inner
-def next_start_s(config, engine, lane_number):  # type: ignore[no-untyped-def]
+def next_start_s(config, engine, lane_number):
     """When a lane can start its next step: now if it has work, else at the next arrival."""
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]

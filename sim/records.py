@@ -89,8 +89,8 @@ class Run:
       unfinished; `rounds` does not count the pass that finishes a prefill
     - phases: seconds each GPU spent in prefill, draft, verify, overhead, idle
     - samples: replica, time_s, running, waiting, kv_blocks, thinned to a few thousand a replica
-    - spans: start_s, end_s, replica, gpu (0 target, 1 draft), phase (index into `sim.state.PHASES`),
-      sequences: the first engine steps in detail
+    - spans: start_s, end_s, replica, gpu (0 target, 1 draft), phase (index into
+      `sim.state.PHASES`), sequences: the first engine steps in detail
     - tally: the requests added up, where `keep_requests=False` left `requests` empty
     - batch_time_s (max_num_seqs + 1,): seconds all replicas together spent at each batch size
     """

@@ -1,8 +1,8 @@
 """Who takes part in a replica's next engine step: token budget, KV blocks, preemption, admission.
 
 As vLLM's V1 scheduler: running requests first, in order of admission, then the waiting list; every
-decoding sequence is charged its lookahead (γ + 1 positions) in budget and KV blocks; out of blocks, the
-youngest is preempted and later recomputes; nobody is admitted in a step that preempted.
+decoding sequence is charged its lookahead (γ + 1 positions) in budget and KV blocks; out of blocks,
+the youngest is preempted and later recomputes; nobody is admitted in a step that preempted.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from specplan.sim.state import NOBODY
 
 
 @inner
-def schedule(config, tables, engine, lane_number):  # type: ignore[no-untyped-def]
+def schedule(config, tables, engine, lane_number):
     """Fill the step: each running row's `chunk` and `proposed` (draft depth, −1: sits out).
 
     Returns γ of the step.
@@ -37,7 +37,7 @@ def schedule(config, tables, engine, lane_number):  # type: ignore[no-untyped-de
 
 
 @inner
-def choose_gamma(config, tables, engine, lane_number):  # type: ignore[no-untyped-def]
+def choose_gamma(config, tables, engine, lane_number):
     """Count the sequences that will decode and ask the policy."""
     lane = engine.lanes[lane_number]
     decodes = np.int64(0)
@@ -56,7 +56,7 @@ def choose_gamma(config, tables, engine, lane_number):  # type: ignore[no-untype
 
 
 @inner
-def lane_room(config, engine, lane_number):  # type: ignore[no-untyped-def]
+def lane_room(config, engine, lane_number):
     """How many sequences a lane may run: its share of max_num_seqs, and evenly filled.
 
     With an odd max_num_seqs the first lane has one place more.
@@ -73,7 +73,7 @@ def lane_room(config, engine, lane_number):  # type: ignore[no-untyped-def]
 
 
 @inner
-def continue_prefills(config, engine, lane_number, budget):  # type: ignore[no-untyped-def]
+def continue_prefills(config, engine, lane_number, budget):
     """Give running requests that still prefill their next chunk."""
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]
@@ -92,7 +92,7 @@ def continue_prefills(config, engine, lane_number, budget):  # type: ignore[no-u
 
 
 @inner
-def continue_running(config, tables, engine, lane_number, gamma, budget):  # type: ignore[no-untyped-def]
+def continue_running(config, tables, engine, lane_number, gamma, budget):
     """Schedule the running requests in order of admission; preempt from the young end."""
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]
@@ -127,14 +127,14 @@ def continue_running(config, tables, engine, lane_number, gamma, budget):  # typ
 
 
 @inner
-def decode(row, depth):  # type: ignore[no-untyped-def]
+def decode(row, depth):
     """Let a request draft so deep in this step, or to its last token but one."""
     row.gamma = depth
     row.proposed = min(depth, row.left - 1)
 
 
 @inner
-def needed_blocks(config, row, positions):  # type: ignore[no-untyped-def]
+def needed_blocks(config, row, positions):
     """KV blocks to add to what a request holds so that it can hold so many positions."""
     if config.blocks == 0:
         return 0
@@ -142,7 +142,7 @@ def needed_blocks(config, row, positions):  # type: ignore[no-untyped-def]
 
 
 @inner
-def hold_blocks(config, engine, replica, row, blocks):  # type: ignore[no-untyped-def]
+def hold_blocks(config, engine, replica, row, blocks):
     """Move free blocks to a request; cached ones that idle give way."""
     if config.blocks > 0:
         rep = engine.replicas[replica]
@@ -153,7 +153,7 @@ def hold_blocks(config, engine, replica, row, blocks):  # type: ignore[no-untype
 
 
 @inner
-def free_blocks(config, tables, engine, replica, row):  # type: ignore[no-untyped-def]
+def free_blocks(config, tables, engine, replica, row):
     """Take all blocks back from a request; those of the prefix cache stay there."""
     if config.blocks > 0:
         engine.replicas[replica].free_blocks += row.blocks
@@ -163,7 +163,7 @@ def free_blocks(config, tables, engine, replica, row):  # type: ignore[no-untype
 
 
 @inner
-def preempt_youngest(config, tables, engine, lane_number):  # type: ignore[no-untyped-def]
+def preempt_youngest(config, tables, engine, lane_number):
     """Throw the last admitted request out; it will recompute prompt and output so far."""
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]
@@ -179,7 +179,7 @@ def preempt_youngest(config, tables, engine, lane_number):  # type: ignore[no-un
 
 
 @inner
-def admit(config, tables, engine, lane_number, gamma, budget):  # type: ignore[no-untyped-def]
+def admit(config, tables, engine, lane_number, gamma, budget):
     """Take requests from the waiting list while sequences, budget and KV blocks allow."""
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specplan.models.acceptance import Acceptance
 from specplan.sim import policy
 from specplan.sim.prefix import ABSENT
 from specplan.sim.pricing import packed
@@ -29,8 +27,11 @@ from specplan.sim.state import (
 from specplan.sim.step import GAP_BINS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from specplan.models.acceptance import Acceptance
     from specplan.scenarios.schema import Scenario
     from specplan.sim.workload import Prefixes
 
@@ -70,7 +71,7 @@ class Laws:
 
 
 def laws(scenario: Scenario, positions: int) -> Laws:
-    """Acceptance of every class over so many draft positions."""
+    """Lower the acceptance of every class to so many draft positions."""
     classes = scenario.workload.classes
     if any(kind.acceptance or kind.draft_probability is not None for kind in classes):
         parts = tuple(scenario.acceptance(positions, kind.name) for kind in classes)

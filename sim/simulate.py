@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,8 @@ from specplan.sim.tally import Cut, Tally, warmup_cut
 from specplan.sim.workload import prepare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from specplan.scenarios.schema import Scenario
 
 SPANS = 4096
@@ -162,7 +163,7 @@ def _phases(scenario: Scenario, cluster: Cluster, duration_s: float) -> dict[str
 
 
 def _columns(rows: Any, counts: Any, names: tuple[str, ...] | None) -> dict[str, Any]:
-    """The used part of every replica's rows, one array a column."""
+    """Cut the used part of every replica's rows into one array a column."""
     return {
         name: np.concatenate([rows[name][i, :count] for i, count in enumerate(counts)])
         for name in names or ()

@@ -1,7 +1,7 @@
 """What one simulation holds in memory: requests, lanes and replicas as rows of NumPy records.
 
-A *replica* is one engine: a queue, a KV cache, its GPUs. A *lane* is one running batch of a replica;
-there are two where a dedicated draft GPU is kept busy by ping-pong, otherwise one.
+A *replica* is one engine: a queue, a KV cache, its GPUs. A *lane* is one running batch of a
+replica; there are two where a dedicated draft GPU is kept busy by ping-pong, otherwise one.
 All times are seconds of simulated time, all counts tokens, sequences or KV blocks.
 """
 

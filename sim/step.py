@@ -18,7 +18,7 @@ GAPS_PER_E = 1000.0  # bins are 0.1 % wide
 
 
 @inner
-def plan(config, tables, engine, lane_number, now_s):  # type: ignore[no-untyped-def]
+def plan(config, tables, engine, lane_number, now_s):
     """Choose what a lane does next and price each phase; False when nothing can be done now."""
     lane = engine.lanes[lane_number]
     lane.start_s = now_s
@@ -91,7 +91,7 @@ def plan(config, tables, engine, lane_number, now_s):  # type: ignore[no-untyped
 
 
 @inner
-def draw(config, tables, row):  # type: ignore[no-untyped-def]
+def draw(config, tables, row):
     """Decide a round by its luck: whether it drafts, how deep, and how much of it is kept."""
     g = row.proposed
     row.accepted = 0
@@ -134,7 +134,7 @@ def draw(config, tables, row):  # type: ignore[no-untyped-def]
 
 
 @inner
-def proposal(tables, hit, gamma, u):  # type: ignore[no-untyped-def]
+def proposal(tables, hit, gamma, u):
     """Length of a proposal, by the round's own number: never shorter than what it keeps."""
     length = np.int64(0)
     while length < gamma and u < hit * tables.proposing[length + 1]:
@@ -143,7 +143,7 @@ def proposal(tables, hit, gamma, u):  # type: ignore[no-untyped-def]
 
 
 @inner
-def ragged_draft_seconds(config, tables, engine, lane_number, sequences, deepest, context):  # type: ignore[no-untyped-def]
+def ragged_draft_seconds(config, tables, engine, lane_number, sequences, deepest, context):
     """Draft time when sequences stop at different depths: a step serves those still going."""
     lane = engine.lanes[lane_number]
     tables.by_depth[: deepest + 1] = 0
@@ -162,7 +162,7 @@ def ragged_draft_seconds(config, tables, engine, lane_number, sequences, deepest
 
 
 @inner
-def commit(config, tables, engine, lane_number, end_s):  # type: ignore[no-untyped-def]
+def commit(config, tables, engine, lane_number, end_s):
     """Apply a planned step at its end: tokens to clients, finished requests out, blocks back."""
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]
@@ -210,7 +210,7 @@ def commit(config, tables, engine, lane_number, end_s):  # type: ignore[no-untyp
 
 
 @inner
-def finish_round(config, tables, lane, rep, row):  # type: ignore[no-untyped-def]
+def finish_round(config, tables, lane, rep, row):
     """Count a round of one request; returns its drafted tokens that were for nothing."""
     drafted = tables.nodes[row.proposed]
     row.rounds += 1
@@ -230,7 +230,7 @@ def finish_round(config, tables, lane, rep, row):  # type: ignore[no-untyped-def
 
 
 @inner
-def throw_round_away(tables, rep, row):  # type: ignore[no-untyped-def]
+def throw_round_away(tables, rep, row):
     """Count the drafted tokens of a round whose client hung up before its end."""
     drafted = tables.nodes[max(row.proposed, np.int64(0))]
     rep.discarded_tokens += drafted
@@ -238,7 +238,7 @@ def throw_round_away(tables, rep, row):  # type: ignore[no-untyped-def]
 
 
 @inner
-def hand_over(config, engine, rep, row, tokens, end_s):  # type: ignore[no-untyped-def]
+def hand_over(config, engine, rep, row, tokens, end_s):
     """Send a chunk of tokens to the client and note its gap to the one before."""
     if np.isnan(row.first_token_s):
         row.first_token_s = end_s

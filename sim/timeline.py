@@ -5,7 +5,7 @@ from specplan.sim.state import OVERHEAD, PREFILL, TARGET_GPU, VERIFY
 
 
 @inner
-def record_target(config, engine, lane, start_s):  # type: ignore[no-untyped-def]
+def record_target(config, engine, lane, start_s):
     """Note the target GPU's phases for the timeline."""
     verify_s = start_s + lane.prefill_s
     overhead_s = verify_s + lane.verify_s
@@ -15,7 +15,7 @@ def record_target(config, engine, lane, start_s):  # type: ignore[no-untyped-def
 
 
 @inner
-def record(config, engine, lane, gpu, phase, start_s, end_s):  # type: ignore[no-untyped-def]
+def record(config, engine, lane, gpu, phase, start_s, end_s):
     """Note who held which GPU, while there is room in the timeline."""
     rep = engine.replicas[lane.replica]
     wanted = end_s > start_s and end_s > config.spans_from_s
@@ -31,7 +31,7 @@ def record(config, engine, lane, gpu, phase, start_s, end_s):  # type: ignore[no
 
 
 @inner
-def sample(config, engine, lane_number):  # type: ignore[no-untyped-def]
+def sample(config, engine, lane_number):
     """Note batch, queue and KV use now and then; when the room is full, keep every second."""
     lane = engine.lanes[lane_number]
     rep = engine.replicas[lane.replica]

@@ -1,4 +1,4 @@
-"""The requests of a scenario, made chunk by chunk: every property a pure function of (seed, request)."""
+"""A scenario's requests, made chunk by chunk: all a pure function of (seed, request)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ class Workload:
             return np.zeros(len(number), np.int64)
         shares = np.cumsum([kind.weight for kind in classes])
         drawn = request_uniforms(self.scenario.seed, number, CLASS) * shares[-1]
-        return np.minimum(np.searchsorted(shares, drawn, side="right"), len(classes) - 1)
+        cls: NDArray[np.int64] = np.searchsorted(shares, drawn, side="right")
+        return np.minimum(cls, len(classes) - 1)
 
     def _lengths(
         self, number: NDArray[np.int64], cls: NDArray[np.int64], field: str, purpose: int
@@ -116,14 +117,14 @@ class Workload:
             moments: NDArray[np.float64] = self.trace.arrival_s[number] * arrivals.time_scale
             return moments
         if arrivals.interval is not None:
-            return number * arrivals.interval
+            return np.asarray(number * arrivals.interval, np.float64)
         luck = request_uniforms(self.scenario.seed, number, GAP)
         if arrivals.on_off is not None:
             cycle = arrivals.on_off
             periods = np.floor(begin_s / (cycle.on + cycle.off))
             begun_s = begin_s - periods * cycle.off
-            busy_s = begun_s + np.cumsum(-np.log1p(-luck) / cycle.rate)
-            return busy_s + np.floor(busy_s / cycle.on) * cycle.off
+            busy_s = begun_s + np.cumsum(gaps_s(luck, cycle.rate, 1.0))
+            return np.asarray(busy_s + np.floor(busy_s / cycle.on) * cycle.off, np.float64)
         rate = arrivals.rate or np.inf
         if np.isinf(rate):
             return np.zeros(len(number))
@@ -137,11 +138,10 @@ def gaps_s(luck: NDArray[np.float64], rate: float, burstiness: float) -> NDArray
     array([0.346574])
     """
     if burstiness == 1.0:
-        return -np.log1p(-luck) / rate
+        return np.asarray(-np.log1p(-luck) / rate, np.float64)
     from scipy.special import gammaincinv
 
-    drawn: NDArray[np.float64] = gammaincinv(burstiness, luck) / (burstiness * rate)
-    return drawn
+    return np.asarray(gammaincinv(burstiness, luck) / (burstiness * rate), np.float64)
 
 
 def prepare(scenario: Scenario, laws: Laws) -> Workload:
@@ -170,7 +170,7 @@ def prepare(scenario: Scenario, laws: Laws) -> Workload:
 
 
 def _prefixes(scenario: Scenario, source: Trace | None) -> Prefixes:
-    """Give numbers to the hash ids of the prompts, where `kv_cache.prefix_caching` asks for them."""
+    """Give numbers to the hash ids of prompts, where `kv_cache.prefix_caching` asks for them."""
     cache = scenario.kv_cache
     if cache is None or not cache.prefix_caching:
         return Prefixes(np.zeros(0, np.int64), np.zeros(2, np.int64), 0, 0)
