@@ -91,7 +91,7 @@ def _section(index: int, section: Section) -> str:
     ]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
     if section.table:
-        parts.append(_table(section.table))
+        parts.append(_table(section.title, section.table))
     if section.figure is not None:
         parts.append(_figure(index, section))
     return "\n".join([*parts, "</section>"])
@@ -108,10 +108,10 @@ def _figure(index: int, section: Section) -> str:
         div_id=f"figure{index}",
         config=CONFIG,
     )
-    return f'<figure role="img" aria-label="{escape(section.title)}">{drawing}</figure>'
+    return f'<figure aria-label="{escape(section.title)}">{drawing}</figure>'
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def _table(title: str, rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
     kinds = [all(map(_numeric, column)) for column in zip(*rows[1:], strict=True)]
     body = "".join(
@@ -124,7 +124,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
         for row in rows[1:]
     )
     return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="table">'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Table: {escape(title)}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
