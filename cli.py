@@ -429,6 +429,42 @@ def calibrate(  # noqa: PLR0917
     _show(answer, as_json)
 
 
+@app.command()
+def validate(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAMES", help="Scenarios with measurements; absent: all published ones."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with the plot and all rows."),
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option("--markdown", metavar="FILE", help="Write the table as docs/accuracy.md is."),
+    ] = None,
+    as_json: AsJson = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Predict published measurements, and say how far off.
+
+    Costs are fitted on the rows a file names for it, the other rows are predicted. Prints every
+    point, the totals, and each miss with its likely cause. The exit code is 1 when a point is
+    outside its stated tolerance and its file names no cause.
+
+    Example: specplan validate eagle1-llama3-8b-vllm
+    """
+
+    def answer() -> Answer:
+        from specplan.results.validation.answer import validate_answer
+
+        return validate_answer(names or (), html=html, markdown_file=markdown, force=force)
+
+    _show(answer, as_json)
+
+
 @acceptance.command(name="import")
 def acceptance_import(  # noqa: PLR0917
     files: Annotated[

@@ -50,9 +50,7 @@ def fitted_settings(series: MeasuredSeries, base: Scenario, folder: Path) -> lis
             return []
 
 
-def calibrate_lines(
-    series: MeasuredSeries, base: Scenario
-) -> tuple[list[str], str]:
+def calibrate_lines(series: MeasuredSeries, base: Scenario) -> tuple[list[str], str]:
     """Write the fit rows as `specplan calibrate` takes them: points, and the baseline.
 
     The baseline is the plain row among them, else the scenario's own step.
@@ -123,8 +121,9 @@ def _tables(
             seconds = token_s(series, row, base, sets) * here.tokens_per_round
             gammas.add(here.scenario.gamma)
             # Up to γ + 1 the width does not matter: the table is of whole rounds at this γ.
-            for width in {1} if name == "step" else {2, here.scenario.gamma + 1}:
-                lines.append((here.point.batch, width, here.point.context_tokens, seconds))
+            widths = [1] if name == "step" else sorted({2, here.scenario.gamma + 1})
+            at = (here.point.context_tokens, seconds)
+            lines += [(here.point.batch, width, *at) for width in widths]
         with file.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
             writer.writerow(("batch", "width", "context_tokens", "pass_s"))
