@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from specplan.results import metrics
 from specplan.results.figures import layout
 from specplan.results.palette import PHASES, SCENARIOS
+from specplan.results.timeline import gpu_names
 from specplan.sim.state import PHASES as PHASE_NAMES
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def gantt(run: Recorded) -> go.Figure:
         return figure
     order = np.argsort(spans["start_s"], kind="stable")[: 6 * GANTT_ROUNDS]
     begun = float(spans["start_s"][order[0]])
-    rows = [f"{'draft' if spans['gpu'][i] else 'replica'}{spans['replica'][i]}" for i in order]
+    gpus = gpu_names(run.scenario, spans)
+    rows = [gpus[i] for i in order]
     for phase in sorted({int(spans["phase"][i]) for i in order}):
         here = [(i, row) for i, row in zip(order, rows, strict=True) if spans["phase"][i] == phase]
         name = PHASE_NAMES[phase]
