@@ -124,7 +124,8 @@ def _located(scenario: Scenario) -> OperatingPoint:
     else:
         batch = _open_batch(rate, rounds, at.round_s, prompt_s, cap)
     if busy is None or saturated:
-        rate = batch / running_s(batch) if running_s(batch) else math.inf
+        at_once = batch if saturated else min(batch, load.streams)
+        rate = at_once / running_s(batch) if running_s(batch) else math.inf
     share = min(1.0, rate * prompt_s(batch)) if prompt_s(batch) else 0.0
     made = max(round(load.output_tokens) - at.by_prefill, 1)
     decoding_s = rounds * at.round_s(batch)
@@ -145,8 +146,8 @@ def _located(scenario: Scenario) -> OperatingPoint:
 def _closed_batch(
     streams: float, think_s: float, running_s: Callable[[float], float], cap: float
 ) -> float:
-    """Solve b + Z·b/W(b) = streams, at most the cap."""
-    top = min(streams, cap)
+    """Solve b + Z·b/W(b) = streams; at least the request itself, at most the cap."""
+    top = min(max(streams, 1.0), cap)
     if not think_s or not running_s(top):
         return top
     batch = _root(lambda b: streams - b - think_s * b / running_s(b), 1e-9 * top, top)

@@ -238,3 +238,11 @@ def test_one_token_of_output_is_made_by_the_prefill() -> None:
     found = predict(scenario)
     assert (float(found.rounds), float(found.generation_s)) == (0.0, 0.0)
     assert operating_point(scenario).tpot_s == 0.0
+
+
+def test_fewer_streams_than_replicas_run_alone() -> None:
+    """One stream before two replicas: a request always runs in a batch of itself."""
+    alone = operating_point(load("toy-20ms"))
+    spread = operating_point(load("toy-20ms", ["cluster.replicas=2"]))
+    assert spread.batch == alone.batch == 1.0
+    assert spread.requests_per_s == pytest.approx(alone.requests_per_s / 2)  # of each replica
