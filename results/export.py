@@ -27,7 +27,12 @@ th, td {{ text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top;
 td.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 .scroll {{ overflow-x: auto; }}
 figure {{ margin: 0; }}
-@media print {{ section {{ break-inside: avoid; }} }}
+@media print {{
+  section {{ break-inside: avoid; }}
+  section:has(details) {{ break-inside: auto; }}
+  summary {{ display: none; }}
+  details::details-content {{ content-visibility: visible; display: block; height: auto; }}
+}}
 """
 CONFIG = {
     "displayModeBar": "hover",
@@ -42,12 +47,16 @@ NUMBER = ' class="number"'
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a page: a heading, sentences, then a table (header row first) or a figure."""
+    """One part of a page: a heading, sentences, then a table (header row first) or a figure.
+
+    `folded` keeps a long table closed on the screen; on paper it is open.
+    """
 
     title: str
     sentences: tuple[str, ...] = ()
     table: tuple[tuple[str, ...], ...] = ()
     figure: go.Figure | None = None
+    folded: bool = False
 
 
 def page(title: str, verdict: str, sections: Sequence[Section]) -> str:
@@ -91,7 +100,11 @@ def _section(index: int, section: Section) -> str:
     ]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
     if section.table:
-        parts.append(_table(section.title, section.table))
+        table = _table(section.title, section.table)
+        fields = f"{len(section.table) - 1} rows"
+        parts.append(
+            f"<details><summary>{fields}</summary>{table}</details>" if section.folded else table
+        )
     if section.figure is not None:
         parts.append(_figure(index, section))
     return "\n".join([*parts, "</section>"])

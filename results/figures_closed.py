@@ -74,7 +74,8 @@ def speedup_by_batch(curves: Curves) -> go.Figure:
         x=batches, y=curves.gammas[np.argmax(z, axis=0)], mode="lines", name="best γ",
         line={"color": "#000000", "dash": "dot", "width": 2, "shape": "hvh"},
     )  # fmt: skip
-    figure.update_xaxes(type="log")
+    powers = 2.0 ** np.arange(0, np.log2(batches[-1]) + 1e-9, 1 if batches[-1] < 100 else 2)
+    figure.update_xaxes(type="log", tickvals=powers)
     figure.update_yaxes(dtick=1)
     return figure
 
@@ -120,7 +121,7 @@ def waterfall(prediction: Prediction) -> go.Figure:
         ("overhead", float(prediction.overhead_s_per_token), PHASES["overhead"]),
     )
     rows = ["speculation", "plain decoding"]
-    look = layout("ms per output token", "", 260, yaxis={"autorange": "reversed"})
+    look = layout("ms per output token", "", 320, yaxis={"autorange": "reversed"})
     figure = go.Figure(layout={**look, "barmode": "stack"})
     for name, seconds, colour in parts:
         figure.add_bar(
