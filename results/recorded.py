@@ -67,7 +67,11 @@ def read_run(folder: Path) -> Recorded:
     if missing or "output_throughput" not in figures:
         lacking = f"lacks {', '.join(missing)}" if missing else "holds no figures of a simulation"
         raise ScenarioError(
-            Fault(f"is not the folder of one run: it {lacking}", "`simulate -o`", str(folder))
+            Fault(
+                f"is not the folder of one run: it {lacking}",
+                "`simulate -o`, without --no-requests",
+                str(folder),
+            )
         )
     try:
         tables = {

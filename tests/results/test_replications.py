@@ -90,7 +90,7 @@ def test_common_luck_makes_the_difference_sharper_than_either() -> None:
     assert paired.high < 0
     each = np.array(both.values(1, "mean_e2el_ms")) - np.array(both.values(0, "mean_e2el_ms"))
     assert paired.mean == pytest.approx(each.mean())
-    assert np.std(each, ddof=1) < np.hypot(*wide)
+    assert np.std(each, ddof=1) < np.hypot(float(wide[0]), float(wide[1]))
 
 
 def test_on_the_command_line(specplan_cli: Callable[..., Any], tmp_path: Path) -> None:

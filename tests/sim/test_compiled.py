@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,6 @@ from specplan.sim import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 RUN = """
 import json, sys
@@ -88,7 +89,7 @@ def test_without_any_folder_it_compiles_and_says_so(
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Path | None]:
     """`cache_folder` with temporary folders instead of the real ones."""
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(compiled.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
     return compiled.cache_folder
 
 
@@ -110,11 +111,11 @@ def test_no_home_is_no_reason_to_fail(
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(compiled.Path, "home", nobody)
+    monkeypatch.setattr(Path, "home", nobody)
     found = folders()
     assert found is not None
     assert found.is_relative_to(tmp_path)
-    monkeypatch.setattr(compiled.tempfile, "gettempdir", lambda: str(tmp_path / "missing" / "x"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "missing" / "x"))
     (tmp_path / "missing").touch()
     assert folders() is None
 

@@ -11,7 +11,6 @@ import pytest
 
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load
-
 from specplan.sim.simulate import simulate
 
 if TYPE_CHECKING:
