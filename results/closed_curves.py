@@ -43,6 +43,21 @@ class Curves:
             return np.array([0, self.scenario.gamma])
         return np.arange(min(self.priced.positions, DEEPEST) + 1)
 
+    @property
+    def stated(self) -> float:
+        """Draft positions whose acceptance is stated; those beyond follow a rule of the scenario.
+
+        `inf` where the statement is a law without an end, such as one α.
+        """
+        own = [kind.acceptance for kind in self.scenario.workload.classes]
+        blocks = [block or self.scenario.speculation.acceptance for block in own or [None]]
+        return min(
+            block.model_copy(update={"extend": "refuse"}).covers(self.scenario.gamma)
+            if block
+            else np.inf
+            for block in blocks
+        )
+
     def costs(self, gamma: int, batch: float | None = None) -> RoundCosts:
         """Seconds of the passes at a batch, the operating point's unless another is given."""
         return self.priced.costs(self.point.batch if batch is None else batch, gamma)

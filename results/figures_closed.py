@@ -20,7 +20,10 @@ PLATEAU = 0.97  # γ whose speedup is within 3 % of the best are called as good
 
 
 def speedup_by_gamma(curves: Curves) -> go.Figure:
-    """Draw the speedup over γ, the band of γ within 3 % of the best, and the γ that is set."""
+    """Draw the speedup over γ, the band of γ within 3 % of the best, and the γ that is set.
+
+    A border marks where the acceptance is no longer stated but continued by a rule.
+    """
     x, y = curves.gammas, curves.speedup_by_gamma()
     good = x[y >= PLATEAU * y.max()]
     band = {
@@ -34,9 +37,19 @@ def speedup_by_gamma(curves: Curves) -> go.Figure:
             xaxis={"dtick": 1}, yaxis={"rangemode": "tozero"}, shapes=[band, across(y=1.0)],
         )
     )  # fmt: skip
+    known = x <= curves.stated
     figure.add_scatter(
-        x=x, y=y, mode="lines+markers", name="closed form", line={"color": SCENARIOS[0]},
+        x=x[known], y=y[known], mode="lines+markers", name="closed form",
+        line={"color": SCENARIOS[0]},
     )  # fmt: skip
+    if not known.all():
+        last = int(x[known][-1])
+        figure.add_scatter(
+            x=x[last:], y=y[last:], mode="lines+markers", name="acceptance extrapolated",
+            line={"color": SCENARIOS[0], "dash": "dot"}, marker={"symbol": "circle-open"},
+        )  # fmt: skip
+        border = across(x=last, colour=BREAK_EVEN, text="stated | extrapolated")
+        figure.update_layout(shapes=[*figure.layout.shapes, border], margin={"t": 56})
     if curves.point.gamma in x:
         place = int(np.flatnonzero(x == curves.point.gamma)[0])
         figure.add_scatter(
