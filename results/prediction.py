@@ -25,12 +25,14 @@ SAME = 5e-4  # speedups closer to 1 than this are called "as fast as"
 
 def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> Answer:
     """Compute the closed form of `scenario`; `output` gets `prediction.json` and the scenario."""
+    from specplan.results.handoff import handoff
     from specplan.scenarios.closed_form import operating_point, predict_at
 
     if output is not None:
         store.check_folder(output, force=force)
     point = operating_point(scenario)
     prediction = predict_at(scenario, point)
+    record = handoff(scenario, prediction)
     value = {
         "scenario_name": scenario.name,
         **prediction_json(prediction),
@@ -42,6 +44,7 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
         "saturated": point.saturated,
         "left_out": list(point.notes),
         "evidence": evidence(scenario),
+        "handoff": record.value(),
     }
     notes = []
     if output is not None:
@@ -51,6 +54,8 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
             (folder / "scenario.yaml").write_text(to_yaml(scenario), encoding="utf-8")
             store.write_json(folder / store.MARK, value)
         notes.append(f"written to {output}")
+    if record.preserves_law is False:
+        notes.append(record.sampling)
     return Answer(value, _text(scenario, prediction, point), notes)
 
 
