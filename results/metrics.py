@@ -249,7 +249,11 @@ def counted_s(run: Run, tally: Tally) -> float:
 
 def _per_gpu(run: Run, tally: Tally) -> float:
     duration = counted_s(run, tally)
-    return tally.output_tokens / duration / max(1, len(run.phases)) if duration > 0 else nan
+    scenario, draft = run.scenario, run.scenario.draft
+    drafting = sum(name.startswith("draft") for name in run.phases)
+    gpus = (len(run.phases) - drafting) * scenario.cluster.gpus_per_replica
+    gpus += drafting * (draft.gpus if draft.placement == "dedicated" else 1)
+    return tally.output_tokens / duration / max(1, gpus) if duration > 0 else nan
 
 
 def _latency(run: Run, tally: Tally) -> dict[str, Any]:

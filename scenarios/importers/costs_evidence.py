@@ -100,10 +100,4 @@ def _warnings(evidence: Evidence) -> tuple[Warned, ...]:
     if latency.statistic != "mean":
         says = f"times are {latency.statistic}s: τ · time per token is only about a round"
         found.append(Warned("not_means", says))
-    if len(evidence.request_lengths) > 3 and len(set(evidence.request_lengths)) == 1:
-        says = (
-            f"τ is {evidence.request_lengths[0]:.4g} for every request: copies of one prompt are "
-            "no load that speculation will meet"
-        )
-        found.append(Warned("no_variance", says))
     return tuple(found)

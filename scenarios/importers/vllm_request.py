@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from specplan.scenarios.importers.documents import Record
 
 KIND = "vllm-request"
+COPIES = 4
+"""Requests with one and the same τ from which on that is no chance."""
 
 
 @dataclass
@@ -113,5 +115,16 @@ def _evidence(gamma: int, total: _Sum, kind: str) -> Evidence:
             acceptance_length=1 + accepted / rounds,
             request_lengths=tuple(total.lengths),
             recorded=tuple(total.recorded),
+            warnings=_copies(total.lengths),
         )
+    )
+
+
+def _copies(lengths: list[float]) -> tuple[str, ...]:
+    """Warn of requests that all accept alike, as copies of one prompt do."""
+    if len(lengths) < COPIES or len(set(lengths)) > 1:
+        return ()
+    return (
+        f"τ is {lengths[0]:.4g} for every one of {len(lengths)} requests: copies of one prompt are "
+        "no load that speculation will meet",
     )

@@ -342,38 +342,73 @@ def test_c53_the_gain_vanishes_on_four_gpus() -> None:
     assert 1e3 * found["tp4"]["points"][0]["tpot_s"] == pytest.approx(16.9, abs=0.06)
 
 
-def test_c55_per_user_and_per_gpu_are_two_answers() -> None:
-    # 30 ms, γ 3, α 0.75; the draft adds 10 to 30 % to a step on the target's GPU. The draft step
-    # there (2 ms: 20 % over three) is ours; a GPU of its own hides nothing of it but is not free.
-    sets = ["target.round=30 ms", "target.step=30 ms", "draft.step=2 ms", "speculation.gamma=3",
+@pytest.mark.parametrize("slowdown", [1.1, 1.3])
+def test_c55_per_user_and_per_gpu_are_two_answers(slowdown: float) -> None:
+    """A third GPU: for the draft, for the target, or not at all. 30 ms on two GPUs, γ 3, α 0.75.
+
+    The draft adds 10 to 30 % to a step of the GPUs it shares with the target; on a GPU of its own
+    it drafts while the target verifies (the RFC's cache). That three GPUs without a draft decode
+    1.5 times as fast as two is ours, and kind to them.
+    """
+    sets = ["target.round=30 ms", "target.step=30 ms", "speculation.gamma=3",
             "speculation.acceptance={alpha: 0.75}", "workload.requests=300"]  # fmt: skip
+    drafting = f"draft.step={30 * (slowdown - 1) / 3} ms"
     figures = {}
-    for place, more in (
-        ("colocated", []),
-        ("dedicated", ["draft.placement=dedicated", "draft.transfer=0 ms"]),
-        ("plain", ["speculation.method=none"]),
-    ):
+    for place, more in {
+        "colocated on 2": (drafting, "cluster.gpus_per_replica=2"),
+        "draft on the 3rd": (
+            drafting,
+            "cluster.gpus_per_replica=2",
+            "draft.placement=parallel",
+            "draft.transfer=0 ms",
+        ),
+        "plain on 3": (
+            "speculation.method=none",
+            "target.round=20 ms",
+            "target.step=20 ms",
+            "cluster.gpus_per_replica=3",
+        ),
+    }.items():
         found = summary(simulate(load("toy-20ms", [*sets, *more])))
-        figures[place] = (found["output_throughput"], found["output_throughput_per_gpu"])
-    assert figures["colocated"][0] == pytest.approx(figures["dedicated"][0], rel=0.01)
-    assert figures["dedicated"][1] == pytest.approx(figures["dedicated"][0] / 2, rel=0.01)
-    assert figures["colocated"][1] > figures["plain"][1] > 0
+        figures[place] = (found["mean_tpot_ms"], found["output_throughput_per_gpu"])
     tau = float(tokens_per_round_from_alpha(0.75, 3))
-    assert figures["colocated"][0] == pytest.approx(tau / 36e-3, rel=0.05)
+    assert tau == pytest.approx(2.734375)
+    expected = {
+        "colocated on 2": (30 * slowdown / tau, 1e3 * tau / (30 * slowdown) / 2),
+        "draft on the 3rd": (30 / tau, 1e3 * tau / 30 / 3),
+        "plain on 3": (20, 1e3 / 20 / 3),
+    }
+    for place, (tpot_ms, per_gpu) in expected.items():
+        assert figures[place][0] == pytest.approx(tpot_ms, rel=0.03)
+        assert figures[place][1] == pytest.approx(per_gpu, rel=0.03)
+    assert min(figures, key=lambda place: figures[place][0]) == "draft on the 3rd"
+    assert max(figures, key=lambda place: figures[place][1]) == "colocated on 2"
 
 
-def test_c56_the_draft_belongs_on_the_second_card() -> None:
-    # 24 + 12 GB, relative speed 1 and 0.38, target 21 GB and draft 1.5 GB; γ 3 and α 0.75 are ours.
-    # The loss of 15 % that was seen with the draft on card 0 says what the spilled target costs.
-    seen = group("gamma=3 alpha=0.75 speedup=0.85")["points"][0]
-    draft = 1.5 / 21
-    spilled = seen["round_cost_ratio"] - 3 * draft
-    assert spilled > 2.9
+def test_c56_where_the_draft_belongs_is_a_matter_of_what_spills() -> None:
+    """24 + 12 GB cards of 936 and 360 GB/s, target 21 GB and draft 1.5 GB; γ 3 and α 0.75 are ours.
+
+    A step reads every byte once from the card it lies on. The draft on card 1 is read 2.6 times as
+    slowly; the draft on card 0 pushes target layers to card 1 (how many the report does not say:
+    weights, both caches and what the loader keeps free). From 4.5 GB of spilled layers on the
+    draft belongs on card 1. The loss of 15 to 30 % that was seen is more than any spill onto card 1
+    could cost at this acceptance: specplan calls it a round of 3.2 steps to look into.
+    """
+    target, draft, fast, slow = 21.0, 1.5, 936.0, 360.0
     lists = unconditional_from_alpha(0.75, 3)
-    on_0 = predict(lists, 3, round_costs(1.0, spilled, draft))
-    on_1 = predict(lists, 3, round_costs(1.0, 1.0, draft / 0.38))
-    assert float(on_0.speedup) == pytest.approx(0.85)
-    assert on_1.speedup > 1 > on_0.speedup
+
+    def speed(spilled: float, draft_on: float) -> float:
+        step = (target - spilled) / fast + spilled / slow
+        return 1 / float(predict(lists, 3, round_costs(step, step, draft / draft_on)).tpot_s)
+
+    whole = speed(0, slow)
+    assert speed(1.5, fast) > whole
+    assert speed(4.3, fast) > whole > speed(4.7, fast)
+    assert whole > fast / target  # and it pays against the target alone
+    seen = group("gamma=3 alpha=0.75 speedup=0.85")["points"][0]
+    assert seen["round_cost_ratio"] == pytest.approx(3.217, abs=0.001)
+    all_spilled = fast / slow + 3 * draft / target
+    assert seen["round_cost_ratio"] > all_spilled
 
 
 def test_c57_six_placements_and_a_tie() -> None:
@@ -523,7 +558,8 @@ def test_d34_no_baseline_no_speedup() -> None:
         )
     )
     for found in value["groups"]:
-        assert found["best_gamma_at_most"] == 3
+        assert found["best_gamma_at_most"] == 3  # the smallest K tried is the fastest
+        assert found["best_gamma"] in (None, 3)
         assert "baseline" in found["need"]
         assert all(one["speedup"] is None for one in found["points"])
     assert value["best_absolute"]["label"] == "0.6B"
