@@ -1,0 +1,71 @@
+"""Where the time of a simulated request goes, queue included."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from specplan.results.figures import layout
+from specplan.results.palette import PHASES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from specplan.results.recorded import Recorded
+
+PARTS = {
+    "queue": "queue",
+    "prefill": "prefill",
+    "draft": "draft, kept",
+    "waste": "draft, thrown away",
+    "verify": "verify",
+    "overhead": "overhead",
+}
+
+
+def token_time(runs: Sequence[Recorded]) -> go.Figure:
+    """Draw the end-to-end time of the completed requests per output token: queue, then the GPU.
+
+    Waiting is each request's own; the time after admission is split as the GPUs' busy time was.
+    """
+    figure = go.Figure(
+        layout={
+            **layout("ms per output token, end to end", "", 190 + 44 * len(runs)),
+            "barmode": "stack",
+        }
+    )
+    split = [_split(run) for run in runs]
+    for part, words in PARTS.items():
+        figure.add_bar(
+            y=[escape(run.name) for run in runs], x=[1e3 * parts[part] for parts in split],
+            name=words, orientation="h", marker={"color": PHASES[part]},
+        )  # fmt: skip
+    figure.update_yaxes(autorange="reversed")
+    return figure
+
+
+def _split(run: Recorded) -> dict[str, float]:
+    """Seconds per output token in each part; NaN without a completed request."""
+    rows: dict[str, Any] = run.requests
+    done = rows["status"] == 0
+    tokens = float(rows["output_tokens"][done].sum())
+    if not tokens:
+        return dict.fromkeys(PARTS, float("nan"))
+    waited_s = float((rows["admitted_s"] - rows["arrival_s"])[done].sum())
+    served_s = float((rows["finish_s"] - rows["admitted_s"])[done].sum())
+    phases = {
+        phase: float(np.sum([gpu[phase] for gpu in run.figures["utilisation"].values()]))
+        for phase in ("prefill", "draft", "verify", "overhead")
+    }
+    drafted = float(run.figures["drafted_tokens"])
+    wasted = float(run.figures["wasted_draft_tokens"]) / drafted if drafted else 0.0
+    phases["waste"] = wasted * phases["draft"]
+    phases["draft"] -= phases["waste"]
+    busy = sum(phases.values()) or 1.0
+    return {
+        "queue": waited_s / tokens,
+        **{phase: served_s * share / busy / tokens for phase, share in phases.items()},
+    }
