@@ -177,7 +177,7 @@ def test_requests_that_differ(run: Callable[..., Run]) -> None:
     """α ~ Beta(ακ, (1 − α)κ): the mean of rounds is a mean over requests, τ a ratio of sums."""
     done = run(
         "speculation.acceptance={alpha: 0.6, concentration: 4}",
-        "workload.requests=20000",
+        "workload.requests=8000",
         f"workload.output_tokens={N}",
     )
     acceptance = Acceptance.from_alpha(0.6, 2, 1.0, 4.0)
