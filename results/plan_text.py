@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from specplan.results.planning.sensitivity import UNCERTAINTY
-from specplan.results.tables import columns, facts, heading, milliseconds, number, percent
+from specplan.results.tables import columns, duration, facts, heading, milliseconds, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,7 +137,7 @@ def _gammas(plan: Plan) -> Iterator[RenderableType]:
             (
                 str(c.gamma),
                 milliseconds(c.tpot_s),
-                milliseconds(c.e2el_s),
+                duration(c.e2el_s) if isfinite(c.e2el_s) else "none",
                 f"{c.against_best.mean:.3f}",
                 f"{c.against_best.half_width:.3f}" if c.against_best.known else "none",
             )

@@ -33,6 +33,7 @@ SECONDS_PER_POINT = 1e-6  # one more point of a vectorised closed form
 PILOT_REQUESTS = 200
 LEDGER = "ledger.sqlite"
 LARGEST_CSV = 200_000
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,12 @@ def sweep_answer(
     """
     check_size(scenario, design, means)
     with _ledger(scenario, means, output, resume=resume, force=force) as ledger:
-        grid = compute(scenario, design, means, ledger)
+        try:
+            grid = compute(scenario, design, means, ledger)
+        except KeyboardInterrupt:
+            if ledger is None:
+                raise
+            return _interrupted(ledger, design)
         value = {
             "scenario_name": scenario.name,
             "by": means.by,
@@ -80,6 +86,13 @@ def sweep_answer(
     if len(design) <= 10_000:
         value["columns"] = {key: values.tolist() for key, values in grid.columns.items()}
     return Answer(value, grid_text(grid), notes)
+
+
+def _interrupted(ledger: Ledger, design: Design) -> Answer:
+    done = len(ledger.known())
+    says = f"interrupted; {done:,} of {len(design):,} points are in {ledger.path}; --resume goes on"
+    value = {"interrupted": True, "points": len(design), "points_done": done}
+    return Answer(value, says, exit_code=INTERRUPTED)
 
 
 def compute(scenario: Scenario, design: Design, means: Means, ledger: Ledger | None) -> Grid:
