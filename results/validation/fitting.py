@@ -61,15 +61,20 @@ def calibrate_lines(series: MeasuredSeries, base: Scenario) -> tuple[list[str], 
             continue
         per_token = token_s(series, row, base)
         if row.gamma == 0:
-            plain = format_duration(per_token)
+            plain = _duration(per_token)
             continue
         here = situation(base, settings(row))
         tau = tokens_per_round(row) or here.tokens_per_round
         gamma = row.gamma if row.gamma is not None else here.scenario.gamma
-        words = [f"gamma={gamma}", f"tau={tau:.8g}", f"tpot={format_duration(per_token)}"]
+        words = [f"gamma={gamma}", f"tau={tau:.8g}", f"tpot={_duration(per_token)}"]
         points.append(" ".join([*words, row.calibrate]).strip())
-        plain = plain or format_duration(float(here.prediction.baseline_tpot_s))
+        plain = plain or _duration(float(here.prediction.baseline_tpot_s))
     return points, plain
+
+
+def _duration(seconds: float) -> str:
+    """Write seconds with more digits than any measurement has, and none of binary fractions."""
+    return format_duration(float(f"{seconds:.9g}"))
 
 
 def _calibrated(series: MeasuredSeries, rows: list[MeasuredRow], base: Scenario) -> list[str]:
