@@ -15,7 +15,8 @@ from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.load import override
 from specplan.scenarios.offered import offered
 from specplan.scenarios.priced import Priced
-from specplan.sim.capacity import MOST_RUNS, Look, Trials, largest_load
+from specplan.sim.capacity import MOST_RUNS, Look, largest_load
+from specplan.sim.trials import Trials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
