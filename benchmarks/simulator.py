@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import simpy
 
-from specplan import load, simulate
+from specplan.scenarios.load import load
+from specplan.sim.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
