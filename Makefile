@@ -23,7 +23,7 @@ bench: $(SETUP)  ## print the speed figures
 $(SETUP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[serve,cluster]' --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[serve,cluster,images]' --group dev
 	touch $@
 
 clean:

@@ -314,7 +314,7 @@ def compare(  # noqa: PLR0917
 
 
 @app.command()
-def report(
+def report(  # noqa: PLR0917
     targets: Annotated[
         list[str],
         typer.Argument(metavar="RUN_FOLDER|SCENARIO...", help="Runs written by -o, or scenarios."),
@@ -325,11 +325,14 @@ def report(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The page; report.html if absent."),
     ] = None,
+    png: Annotated[bool, typer.Option("--png", help="Each figure as a PNG file, too.")] = False,
+    svg: Annotated[bool, typer.Option("--svg", help="Each figure as an SVG file, too.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Write one self-contained HTML page of figures.
 
-    Everything is inside the file: no server, no network. A scenario is simulated first.
+    Everything is inside the file: no server, no network. A scenario is simulated first. --png and
+    --svg need the extra `images` (Kaleido) and a browser.
 
     Example: specplan report runs/toy -o toy.html
     """
@@ -337,7 +340,8 @@ def report(
     def answer() -> Answer:
         from specplan.results.report import report_answer
 
-        return report_answer(targets, sets or (), output, force=force)
+        images = [kind for kind, wanted in (("png", png), ("svg", svg)) if wanted]
+        return report_answer(targets, sets or (), output, images=images, force=force)
 
     _show(answer, as_json)
 

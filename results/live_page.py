@@ -112,6 +112,7 @@ def page(base: Base, state: State, names: Sequence[str], token: str) -> list[Any
                     [
                         html.H2("Settings"),
                         *_sliders(base, state),
+                        _simulation(),
                         html.H2("Take it along"),
                         _ways_out(),
                         others(names),
@@ -125,9 +126,8 @@ def page(base: Base, state: State, names: Sequence[str], token: str) -> list[Any
                             [_slot(index) for index in range(SLOTS)],
                             id="closed", className="figures",
                         ),
-                        html.H2("Simulation"),
-                        _simulation(),
-                        html.Div(id="simulated", className="figures"),
+                        html.H2("Simulation", id="simulation"),
+                        html.Div("Not simulated yet.", id="simulated", className="figures"),
                     ]
                 ),
             ],

@@ -6,10 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specplan.results import figures_closed, figures_run, gap, prediction, store
+from specplan.results import (
+    figures_closed,
+    figures_load,
+    figures_memory,
+    figures_request,
+    figures_run,
+    gap,
+    prediction,
+    store,
+)
 from specplan.results.answer import Answer
+from specplan.results.attainment import attainment
 from specplan.results.closed_curves import curves
 from specplan.results.export import Section, page
+from specplan.results.handoff import handoff
+from specplan.results.images import check_images, write_images
 from specplan.results.progress import reporting
 from specplan.results.recorded import Recorded, read_run, record
 from specplan.results.tables import milliseconds, number
@@ -21,30 +33,47 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from specplan.results.closed_curves import Curves
+    from specplan.scenarios.schema import Scenario
 
 WRITTEN = "report.html"
 
 
 def report_answer(
-    targets: Sequence[str], sets: Sequence[str], output: Path | None, *, force: bool
+    targets: Sequence[str],
+    sets: Sequence[str],
+    output: Path | None,
+    *,
+    images: Sequence[str] = (),
+    force: bool,
 ) -> Answer:
     """Write one page about run folders or scenarios; a scenario is simulated first.
 
-    Raises ScenarioError for a folder that is no run, a scenario that is not valid, or a file that
-    exists already.
+    `images` (png, svg) puts each figure into a file of its own, in a folder beside the page.
+    Raises ScenarioError for a folder that is no run, a scenario that is not valid, a file that
+    exists already, and for images where none can be made.
     """
     file = output or Path(WRITTEN)
     store.check_file(file, force=force)
+    beside = file.with_name(f"{file.stem}-figures")
+    check_images(images)
+    if images:
+        store.check_folder(beside, force=force)
     runs = _told_apart([_recorded(target, sets) for target in targets])
-    text = report_page(runs)
+    simulated = [run.scenario for target, run in zip(targets, runs, strict=True)
+                 if not Path(target).is_dir()]  # fmt: skip
+    sections = [*report_sections(runs), *_load_sections(simulated)]
+    text = _page(runs, sections)
     store.write_text(file, text, force=force)
+    drawn = write_images(sections, beside, images, force=force) if images else []
     value = {
         "report": str(file),
         "bytes": len(text.encode()),
         "runs": [run.name for run in runs],
         "verdict": _verdict(runs),
+        "images": [str(beside / name) for name in drawn],
     }
-    return Answer(value, f"{_verdict(runs)}\nwritten to {file}: open it in a browser")
+    says = f"{_verdict(runs)}\nwritten to {file}: open it in a browser"
+    return Answer(value, f"{says}\n{len(drawn)} images in {beside}" if drawn else says)
 
 
 def _told_apart(runs: list[Recorded]) -> list[Recorded]:
@@ -74,17 +103,24 @@ def _recorded(target: str, sets: Sequence[str]) -> Recorded:
 
 
 def report_page(runs: Sequence[Recorded]) -> str:
-    """Build the page; the closed form is that of the first run that speculates."""
+    """Build the page of runs that are over."""
+    return _page(runs, report_sections(runs))
+
+
+def _page(runs: Sequence[Recorded], sections: Sequence[Section]) -> str:
+    return page(" against ".join(run.name for run in runs), _verdict(runs), sections)
+
+
+def report_sections(runs: Sequence[Recorded]) -> list[Section]:
+    """Build the parts of the page; the closed form is that of the first run that speculates."""
     shown = next((run for run in runs if run.scenario.gamma), runs[0])
     made = curves(shown.scenario)
-    title = " against ".join(run.name for run in runs)
-    sections = [
+    return [
+        *[section for run in runs for section in _inputs(run)],
         *figures_table(runs),
         *closed_sections(made),
         *run_sections(runs),
-        *[section for run in runs for section in _inputs(run)],
     ]
-    return page(title, _verdict(runs), sections)
 
 
 def _verdict(runs: Sequence[Recorded]) -> str:
@@ -140,6 +176,13 @@ def closed_sections(made: Curves) -> Iterator[Section]:
             figure=figures_closed.waterfall(found),
         )
         yield Section("Which γ", (where,), figure=figures_closed.speedup_by_gamma(made))
+        memory = figures_memory.kv_memory(scenario)
+        if memory is not None:
+            yield Section(
+                "What the draft leaves of the KV cache",
+                ("Fewer tokens fit beside a draft, and so fewer requests run at once.",),
+                figure=memory,
+            )
         if float(made.costs(max(point.gamma, 1)).draft_step_s.mean()) > 0:
             yield Section(
                 "How slow may the draft be",
@@ -179,6 +222,12 @@ def closed_sections(made: Curves) -> Iterator[Section]:
 
 def run_sections(runs: Sequence[Recorded]) -> Iterator[Section]:
     """Draw simulated runs."""
+    if not any(run.figures["saturated"] for run in runs):
+        yield Section(
+            "Where a request's time goes",
+            ("Simulated, per output token; after admission split as the GPUs' busy time was.",),
+            figure=figures_request.token_time(runs),
+        )
     yield Section("GPU time by phase", figure=figures_run.gpu_phases(runs))
     for run in runs:
         if len(run.spans["start_s"]):
@@ -201,33 +250,42 @@ def run_sections(runs: Sequence[Recorded]) -> Iterator[Section]:
             yield Section(f"From the closed form to the simulation{label}", figure=steps)
 
 
+def _load_sections(scenarios: Sequence[Scenario]) -> Iterator[Section]:
+    """Simulate scenarios that state limits for single requests at several loads."""
+    for scenario in scenarios:
+        if not scenario.slo.request_limits() or not scenario.workload.arrivals.open:
+            continue
+        with reporting(f"loads of {scenario.name}"):
+            found = attainment(scenario)
+        limits = ", ".join(
+            f"{metric.upper()} {milliseconds(seconds)}"
+            for metric, seconds in scenario.slo.request_limits().items()
+        )
+        label = f", {scenario.name}" if len(scenarios) > 1 else ""
+        yield Section(
+            f"Requests within their limits over load{label}",
+            (f"Limits: {limits}. The dashed line is 99 %; bars are 95 % intervals over seeds.",),
+            figure=figures_load.slo_attainment(found),
+        )
+
+
 def _inputs(run: Recorded) -> Iterator[Section]:
     scenario = run.scenario
     stated = [("field", "value"), *_leaves(scenario.resolved())]
-    yield Section(f"Inputs of {run.name}", table=tuple(stated))
-    rows = [("of", "evidence"), *prediction.evidence(scenario).items()]
-    told = {
-        "target": scenario.record.target,
-        "proposal": scenario.record.proposal,
-        "acceptance rule": scenario.record.acceptance_rule,
-        "notes": scenario.record.notes,
-    }
-    rows += [(name, str(text)) for name, text in told.items() if text]
-    evidence = scenario.record.evidence
-    if isinstance(evidence, dict):
-        rows += [(field, says) for field, says in evidence.items()]
-    elif evidence:
-        rows.append(("inputs", evidence))
-    gaps = scenario.record.gaps()
-    missing = f"Not stated, and needed to repeat this elsewhere: {', '.join(gaps)}."
-    yield Section(f"Provenance of {run.name}", (missing,) if gaps else (), table=tuple(rows))
+    yield Section(f"Inputs of {run.name}", table=tuple(stated), folded=True)
+    found = handoff(scenario, predict_at(scenario, curves(scenario).point))
+    rows = [("of", "stated or labelled"), *found.rows()]
+    missing = f"Not stated, and needed to repeat this elsewhere: {'; '.join(found.gaps)}."
+    sentences = (missing,) if found.gaps else ()
+    yield Section(f"Handoff record of {run.name}", sentences, table=tuple(rows))
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Flatten what a scenario sets to (path, value), without its record."""
-    if isinstance(value, dict) and path != "record":
+    """Flatten what a scenario sets to (path, value), without its record and what was measured."""
+    elsewhere = path in {"record", "measured"}
+    if isinstance(value, dict) and not elsewhere:
         for key, item in value.items():
             yield from _leaves(item, f"{path}.{key}" if path else str(key))
-    elif path != "record":
+    elif not elsewhere:
         text = f"{value}"
         yield path, text if len(text) <= 200 else f"{text[:200]} … ({len(value)} values)"
