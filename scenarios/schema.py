@@ -104,7 +104,7 @@ class Scenario(Section):
         """Blocks of the KV cache that are left for requests; None: no limit."""
         if self.kv_cache is None:
             return None
-        drafts = self.gamma > 0 and self.draft.placement in ("colocated", "parallel")
+        drafts = self.gamma > 0 and self.draft.placement == "colocated"
         return self.kv_cache.capacity_blocks(draft_on_gpu=drafts)
 
     @property

@@ -5,30 +5,53 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from functools import lru_cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
 
     from specplan.scenarios.schema import Scenario
 
     Figures = dict[str, float]
 
+FILE_FIELDS = ("trace", "lengths", "table", "model", "recorded_file")
+
 
 def scenario_hash(scenario: Scenario) -> str:
-    """Hash everything that is set in a scenario, defaults too, 16 hex digits.
+    """Hash everything that is set in a scenario, defaults and files' contents too, 16 hex digits.
 
     >>> from specplan.scenarios.load import load
     >>> scenario_hash(load("toy-20ms")) == scenario_hash(load("toy-20ms", ["seed=1"]))
     True
     """
-    text = json.dumps(scenario.resolved(), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    resolved = scenario.resolved()
+    text = json.dumps(resolved, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(text.encode())
+    for path in _files(resolved):
+        stat = path.stat()
+        digest.update(_content_digest(path, stat.st_mtime_ns, stat.st_size))
+    return digest.hexdigest()[:16]
+
+
+def _files(block: Mapping[str, Any]) -> Iterator[Path]:
+    """Files a scenario names: a trace, lengths, cost tables, model configs, recorded rounds."""
+    for key, value in block.items():
+        if isinstance(value, dict):
+            yield from _files(value)
+        elif key in FILE_FIELDS and isinstance(value, str) and Path(value).is_file():
+            yield Path(value)
+
+
+@lru_cache(maxsize=64)
+def _content_digest(path: Path, changed_ns: int, size: int) -> bytes:  # noqa: ARG001
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
 
 
 def point_key(scenario: Scenario, measure: str) -> str:
