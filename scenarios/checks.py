@@ -213,9 +213,10 @@ def _has_prompts(scenario: Scenario) -> bool:
 
 
 def _budget(scenario: Scenario) -> Iterator[Contradiction]:
-    budget, width = scenario.scheduler.max_num_batched_tokens, scenario.verify_width
+    budget = scenario.scheduler.max_num_batched_tokens
+    width = max(scenario.verify_width, scenario.deepest_gamma + 1)
     if budget < width:
-        wrong = f"{budget} tokens, and one round of one sequence takes γ + 1 = {width}"
+        wrong = f"{budget} tokens, and one round of one sequence may take γ + 1 = {width}"
         yield ("scheduler", "max_num_batched_tokens"), wrong, f"at least {width}"
     longest = scenario.prompt_tokens.largest
     if not scenario.scheduler.chunked_prefill and longest is not None and longest > budget:

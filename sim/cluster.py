@@ -93,6 +93,8 @@ class Cluster:
                 raise self._unpriced()
             if how == kernel.BROKEN:
                 raise RuntimeError("KV blocks do not add up: this is a fault of specplan")
+            if how == kernel.STUCK:
+                raise RuntimeError("requests wait and none can run: this is a fault of specplan")
             self._report()
             if how == kernel.DONE:
                 return

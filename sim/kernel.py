@@ -17,7 +17,7 @@ from specplan.sim.state import (
 from specplan.sim.step import commit, plan
 from specplan.sim.timeline import record, record_target, sample
 
-DONE, MORE, UNPRICED, BROKEN = 0, 1, 2, 3
+DONE, MORE, UNPRICED, BROKEN, STUCK = range(5)
 
 
 @entry
@@ -54,7 +54,8 @@ def advance(
     With `stop_at_finish` it also stops once a request has finished and every step that starts
     before that moment is done, so that whoever waits for it can act in time. Returns how it went:
     DONE; MORE when `most_steps` came first, so that a person can interrupt; UNPRICED when a cost
-    table has no price for the step that a lane has planned; BROKEN when KV blocks got lost.
+    table has no price for the step that a lane has planned; BROKEN when KV blocks got lost; STUCK
+    when an engine has requests and can run none of them.
 
     Called as `advance(config_row, *tables, *engine, …)`: a call with single arrays takes a third of
     the time of a call with tuples of them.
@@ -108,6 +109,8 @@ def advance(
             sample(config, engine, chosen)
             if config.check_blocks and not blocks_add_up(config, engine, chosen):
                 return BROKEN
+        elif config.lanes == 1 and next_start_s(config, engine, chosen) <= start_s:
+            return STUCK
         else:
             wait_for_other_lane(config, engine, chosen, start_s)
     return MORE
