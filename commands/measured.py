@@ -1,0 +1,101 @@
+"""Commands that hold measurements against the model: calibrate, validate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specplan.commands.shared import AsJson, show
+
+if TYPE_CHECKING:
+    from specplan.results.answer import Answer
+
+
+def calibrate(  # noqa: PLR0917
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE...", help="Results of serving benchmarks, or tables of pass times."
+        ),
+    ] = None,
+    point: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--point",
+            metavar="LINE",
+            help="Measured: 'gamma=3 404 tok/s tau=2.9'. Repeatable.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str,
+        typer.Option(metavar="STEP|SPEED|FILE", help="Plain decoding: '5.264 ms', '190 tok/s'."),
+    ] = "",
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="CONFIG", help="A model's config.json, for tables of operators."),
+    ] = None,
+    label: Annotated[str, typer.Option(help="Keep the system of this label.")] = "",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the scenario.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit costs to measurements, and say why speculation pays or not.
+
+    Prints the implied round cost, what decides, what would have to change, and a scenario with
+    residuals and provenance.
+
+    Example: specplan calibrate --baseline '5.264 ms' --point 'gamma=3 404.25 tok/s tau=2.8981'
+    --point 'gamma=5 446.64 tok/s tau=3.5164'
+    """
+
+    def answer() -> Answer:
+        from specplan.results.calibrate_answer import calibrate_answer
+
+        return calibrate_answer(
+            files or (),
+            points=point or (),
+            baseline=baseline,
+            model=model,
+            label=label,
+            output=output,
+        )
+
+    show(answer, as_json)
+
+
+def validate(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAMES", help="Scenarios with measurements; absent: all published ones."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with the plot and all rows."),
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option("--markdown", metavar="FILE", help="Write the table as docs/accuracy.md is."),
+    ] = None,
+    as_json: AsJson = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Predict published measurements, and say how far off.
+
+    Costs are fitted on the rows a file names for it, the other rows are predicted. Prints every
+    point, the totals, and each miss with its likely cause. The exit code is 1 when a point is
+    outside its stated tolerance and its file names no cause.
+
+    Example: specplan validate eagle1-llama3-8b-vllm
+    """
+
+    def answer() -> Answer:
+        from specplan.results.validation.answer import validate_answer
+
+        return validate_answer(names or (), html=html, markdown_file=markdown, force=force)
+
+    show(answer, as_json)

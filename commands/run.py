@@ -1,0 +1,133 @@
+"""Commands that answer about one scenario: predict, simulate, compare."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specplan.commands.shared import ALL_CORES, AsJson, Folder, Force, ScenarioName, Sets, show
+
+if TYPE_CHECKING:
+    from specplan.results.answer import Answer
+
+
+def predict(
+    scenario: ScenarioName,
+    sets: Sets = None,
+    as_json: AsJson = False,
+    output: Folder = None,
+    force: Force = False,
+) -> None:
+    """Compute the closed form: speedup, break-evens, best γ.
+
+    Prints the time per token against plain decoding, why it is faster or slower, what would change
+    that, and where a token's time goes.
+
+    Example: specplan predict toy-50ms --set draft.step='30 ms'
+    """
+
+    def answer() -> Answer:
+        from specplan.results.prediction import predict_answer
+        from specplan.scenarios.load import load
+
+        return predict_answer(load(scenario, sets or ()), output, force=force)
+
+    show(answer, as_json)
+
+
+def simulate(  # noqa: PLR0917
+    scenario: ScenarioName,
+    replications: Annotated[
+        int, typer.Option(min=1, help="Seeds to simulate; intervals are then across them.")
+    ] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes for --replications.", show_default=ALL_CORES)
+    ] = (os.cpu_count() or 1),
+    no_requests: Annotated[
+        bool,
+        typer.Option(
+            "--no-requests", help="Keep no row a request: any length in one memory, by sketches."
+        ),
+    ] = False,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write who held which GPU when, as a Chrome trace."),
+    ] = None,
+    timeline_from: Annotated[
+        str, typer.Option(metavar="TIME", help="Where the timeline begins: '60 s'.")
+    ] = "0 s",
+    sets: Sets = None,
+    as_json: AsJson = False,
+    output: Folder = None,
+    force: Force = False,
+) -> None:
+    """Simulate GPUs that serve a workload.
+
+    Prints the figures of `vllm bench serve`, what each GPU did, acceptance and waste, and next to
+    them the closed form with the gap explained.
+
+    Example: specplan simulate toy-20ms --set workload.requests=5000 -o runs/toy
+    """
+
+    def answer() -> Answer:
+        from specplan.results.replications import Replications, replicate_answer
+        from specplan.results.simulation import leave, simulate_answer
+        from specplan.scenarios.load import load
+
+        kept = leave(not no_requests, timeline, timeline_from, replications)
+        loaded = load(scenario, sets or ())
+        if replications > 1:
+            how = Replications(replications, workers)
+            return replicate_answer(loaded, how, output, force=force)
+        return simulate_answer(loaded, output, force=force, leave=kept)
+
+    show(answer, as_json)
+
+
+def compare(  # noqa: PLR0917
+    a: Annotated[str, typer.Argument(metavar="A", help="The scenario to compare with.")],
+    b: Annotated[
+        str | None, typer.Argument(metavar="B", help="The scenario that may be better.")
+    ] = None,
+    without_speculation: Annotated[
+        bool,
+        typer.Option(
+            "--without-speculation", help="Compare A against itself with speculation off."
+        ),
+    ] = False,
+    replications: Annotated[
+        int, typer.Option(min=1, help="Seeds to simulate both on; intervals are then across them.")
+    ] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes for --replications.", show_default=ALL_CORES)
+    ] = (os.cpu_count() or 1),
+    sets: Sets = None,
+    as_json: AsJson = False,
+    output: Folder = None,
+    force: Force = False,
+) -> None:
+    """Simulate two scenarios on the same luck.
+
+    Says per metric which is faster, with the interval of the difference.
+
+    Example: specplan compare azure-conversation --without-speculation
+    """
+
+    def answer() -> Answer:
+        from specplan.results.comparison import compare_answer
+        from specplan.results.replications import Replications
+
+        return compare_answer(
+            a,
+            b,
+            sets or (),
+            without_speculation=without_speculation,
+            output=output,
+            force=force,
+            how=Replications(replications, workers),
+        )
+
+    show(answer, as_json)
