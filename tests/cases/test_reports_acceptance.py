@@ -6,6 +6,7 @@ The id of a report is its id in ../shared/cases/reports.json; figures are typed 
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from specplan.results.convert_answer import convert_answer
 from specplan.results.import_answer import import_answer
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.importers.traces import read_trace
 from specplan.scenarios.load import load
 from specplan.sim.simulate import simulate
 
@@ -245,3 +247,43 @@ def test_c11_what_a_cheaper_draft_and_a_point_of_acceptance_are_worth() -> None:
         assert before == pytest.approx(57.07, rel=1e-6)
         assert speed(1.42, 0.725) > before
         assert speed(1.42, 0.744) - before > before - speed(3.13, 0.725)  # which of the two decides
+
+
+# numbers that are none
+
+
+def test_d28_infinite_speed_is_not_measured_and_never_a_free_cost(tmp_path: Path) -> None:
+    """`sample time = 0.00 ms / 1 runs (0.00 ms per token, inf tokens per second)`."""
+    for line in ("gamma=0 inf tok/s", "gamma=3 inf tok/s tau=2"):
+        with pytest.raises(ScenarioError, match="says nothing"):
+            calibrate_answer(points=[line], baseline="20 tok/s")
+    result = {
+        "model": "m",
+        "max_concurrency": 1,
+        "completed": 10,
+        "duration": 5.0,
+        "mean_ttft_ms": 20.0,
+        "mean_tpot_ms": 0.0,
+        "mean_itl_ms": 0.0,
+        "output_throughput": math.inf,
+    }
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(result), encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"result\.json.*measured nothing"):
+        calibrate_answer([path])
+    with pytest.raises(ScenarioError):
+        load("toy-20ms", ["target.round=inf ms"])
+
+
+def test_d30_seven_digits_of_a_second(tmp_path: Path) -> None:
+    """Azure prints 2023-11-16 18:17:03.9799600; digits may differ from row to row."""
+    path = tmp_path / "azure.csv"
+    path.write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+        "2023-11-16 18:17:03.9799600,4808,10\n"
+        "2023-11-16 18:17:04.031,3180,8\n"
+        "2023-11-16 18:17:05,110,27\n",
+        encoding="utf-8",
+    )
+    arrivals = read_trace(path).arrival_s
+    assert arrivals == pytest.approx([0, 0.031 + 1 - 0.97996, 2 - 0.97996], abs=1e-6)

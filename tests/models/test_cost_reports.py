@@ -24,6 +24,7 @@ CONTEXT_TOKENS, OUTPUT_TOKENS = 180, 130
     ],
 )
 def test_published_simulator_eagle_on_gsm8k(gamma: int, tau: float, published: list[float]) -> None:
+    # published.json sdbench-sim-eagle-gsm8k
     # One draft pass of γ·b tokens a round, fitted as a whole by the authors.
     draft = linear(DRAFT_FIXED_S, 0.0, DRAFT_TOKEN_S, DRAFT_KV_S)
     step_s = TARGET.seconds(BATCHES, 1, CONTEXT_TOKENS)

@@ -41,6 +41,10 @@ def test_mean_rounds_of_the_toy_scenario() -> None:
         (0.7, 3, 0.05, 64, 25.688702, 74.697374, 29.423571, 2.8334),
         (0.6, 4, 0.2, 128, 55.984741, 219.601696, 99.90508, 8.0901),
     ],
+    ids=[
+        *("finite-a0.8-g5-N1", "finite-a0.8-g5-N6", "finite-a0.8-g5-N64", "finite-a0.8-g5-N128"),
+        *("finite-a0.7-g3-N64", "finite-a0.6-g4-N128"),
+    ],
 )
 def test_published_finite_outputs(
     alpha: float,

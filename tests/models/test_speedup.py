@@ -65,6 +65,7 @@ def test_toy_50ms_is_slower_than_plain_decoding() -> None:
         (0.9, 2, 1.11, 2.71),
         (0.9, 10, 1.60, 6.86),
     ],
+    ids=["lev-t1-1", "lev-t1-2", "lev-t1-3", "lev-t1-4", "lev-t1-5", "lev-t1-6"],
 )
 def test_leviathan_table_1(alpha: float, gamma: int, operations: float, tokens: float) -> None:
     row = iid(alpha, gamma, 0.0)
@@ -90,6 +91,11 @@ def test_leviathan_table_1(alpha: float, gamma: int, operations: float, tokens: 
         (8, 0.75, 0.015, 3.3, 3.303269),  # App. A.5
         (8, 0.80, 0.015, 3.9, 3.865099),
         (8, 0.87, 0.015, 4.9, 4.906977),
+    ],
+    ids=[
+        *("lev-t4-1", "lev-t4-2", "lev-t4-4", "lev-t4-5", "lev-t4-6", "lev-t4-7", "lev-t4-9"),
+        *("lev-t4-10", "lev-t4-11", "lev-t4-12", "lev-eq1-bigram", "lev-cor39"),
+        *("lev-a5-lenience-t0 1", "lev-a5-lenience-t0 3", "lev-a5-lenience-t0 4"),
     ],
 )
 def test_leviathan_theorem_3_8(
