@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specplan import cli
+from specplan.commands import shared
 from specplan.results.answer import Answer
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_our_own_mistake(specplan_cli: Callable[..., Any], monkeypatch: pytest.M
 
     monkeypatch.setattr("specplan.results.prediction.predict_answer", broken)
     found = specplan_cli("predict", "toy-20ms")
-    assert found.code == cli.INTERNAL
+    assert found.code == shared.INTERNAL
     assert "please report it: ZeroDivisionError" in found.err
     assert len(found.err.splitlines()) == 1
 
@@ -103,7 +103,7 @@ def test_broken_pipe() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait() == cli.BROKEN_PIPE
+        assert process.wait() == shared.BROKEN_PIPE
 
 
 def test_real_interrupt_of_a_long_simulation(tmp_path: Path) -> None:
