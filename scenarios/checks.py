@@ -105,8 +105,10 @@ def _placement(scenario: Scenario) -> Iterator[Contradiction]:
 
 def _free(block: CostBlock) -> bool:
     """Whether a pass costs nothing, however much it does."""
+    if block.kind not in ("constant", "linear"):  # measured and computed times are above 0
+        return False
     terms = [block.constant] if block.linear is None else block.linear.model_dump().values()
-    return not any((*terms, block.table, block.roofline, block.launch_floor, block.overhead))
+    return not any((*terms, block.launch_floor, block.overhead))
 
 
 def _policy(scenario: Scenario) -> Iterator[Contradiction]:
