@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from specplan.scenarios.schema import Scenario
 
 LOADS = (0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25)  # of the larger of the two saturation rates
-SEEDS = 3
+SEEDS = 5
 REQUESTS = 400  # of one run, for each replica
 
 

@@ -21,7 +21,7 @@ ASKED = 0.99
 def slo_attainment(curves: Mapping[str, Sequence[Attained]]) -> go.Figure:
     """Draw the share of requests within their limits over the rate of a replica, with intervals."""
     look = layout(
-        "requests/s that arrive at a replica", "share of requests within the limits", 400,
+        "requests/s that arrive at a replica", "share within the limits", 400,
         xaxis={"rangemode": "tozero"}, yaxis={"range": [0, 1.04], "tickformat": ".0%"},
         shapes=[across(y=ASKED, colour=BREAK_EVEN)],
     )  # fmt: skip

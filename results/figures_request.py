@@ -20,7 +20,7 @@ PARTS = {
     "queue": "queue",
     "prefill": "prefill",
     "draft": "draft, kept",
-    "waste": "draft, thrown away",
+    "waste": "thrown away",
     "verify": "verify",
     "overhead": "overhead",
 }
@@ -33,14 +33,15 @@ def token_time(runs: Sequence[Recorded]) -> go.Figure:
     """
     figure = go.Figure(
         layout={
-            **layout("ms per output token, end to end", "", 190 + 44 * len(runs)),
+            **layout("ms per output token", "", 260 + 44 * len(runs)),
             "barmode": "stack",
         }
     )
     split = [_split(run) for run in runs]
+    rows = [escape(run.name) for run in runs] if len(runs) > 1 else ["simulated"]
     for part, words in PARTS.items():
         figure.add_bar(
-            y=[escape(run.name) for run in runs], x=[1e3 * parts[part] for parts in split],
+            y=rows, x=[1e3 * parts[part] for parts in split],
             name=words, orientation="h", marker={"color": PHASES[part]},
         )  # fmt: skip
     figure.update_yaxes(autorange="reversed")
