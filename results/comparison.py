@@ -177,6 +177,12 @@ def _check_common_luck(a: Scenario, b: Scenario) -> None:
         raise ScenarioError(faults)
 
 
+def _spread(d: Difference) -> float:
+    """Half width of the interval, 0 where it is nothing but rounding of the sums."""
+    half_width = d.difference.half_width
+    return half_width if half_width > 1e-9 * max(abs(d.a), abs(d.b)) else 0.0
+
+
 def _text(
     says: str,
     names: Sequence[str],
@@ -191,7 +197,7 @@ def _text(
                 number(d.a),
                 number(d.b),
                 _signed(d.difference.mean),
-                number(d.difference.half_width, 2) if d.difference.known else "—",
+                number(_spread(d), 2) if d.difference.known else "—",
                 d.verdict,
             )
             for d in found
