@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from specplan.models.geometric import geometric_root, geometric_sum
+from specplan.models.law import acceptance_probability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,23 +164,13 @@ def conditional_from_pq(pairs: Sequence[tuple[ArrayLike, ArrayLike]]) -> Floats:
     >>> conditional_from_pq([([0.6, 0.3, 0.1], [0.5, 0.25, 0.25])]).round(12).tolist()
     [0.85]
     """
-    return np.array([_beta(p, q, position) for position, (p, q) in enumerate(pairs, start=1)])
-
-
-def _beta(p: ArrayLike, q: ArrayLike, position: int) -> float:
-    laws = [np.asarray(law, dtype=np.float64) for law in (p, q)]
-    if laws[0].shape != laws[1].shape:
-        raise ValueError(
-            f"p has {laws[0].size} tokens and q has {laws[1].size} at position {position}; "
-            f"both laws need the same tokens in the same order"
-        )
-    for name, law in zip("pq", laws, strict=True):
-        if not (law >= 0).all() or not abs(law.sum() - 1) <= 1e-6:
-            raise ValueError(
-                f"{name} at position {position} sums to {law.sum():g} with least entry "
-                f"{law.min():g}; a law has entries of 0 or more that sum to 1"
-            )
-    return float(np.minimum(*laws).sum())
+    found = []
+    for position, (p, q) in enumerate(pairs, start=1):
+        try:
+            found.append(float(acceptance_probability(p, q)))
+        except ValueError as error:
+            raise ValueError(f"position {position}: {error}") from None
+    return np.array(found)
 
 
 def unconditional_from_histogram(rounds_by_accepted: ArrayLike) -> Floats:

@@ -184,7 +184,7 @@ def test_recorded_lengths_keep_their_law_and_their_order() -> None:
         (lambda: Acceptance.from_unconditional([0.5]).truncated(2), "known for 1 draft positions"),
         (lambda: Acceptance.from_acceptance_length(0.4, 3), "tokens per round is 0.4 at gamma 3"),
         (lambda: Acceptance.from_acceptance_length(5.0, 3), r"between 1 and gamma \+ 1 = 4"),
-        (lambda: Acceptance.from_pq([([0.6, 0.3], [0.5, 0.5])]), "p at position 1 sums to 0.9"),
+        (lambda: Acceptance.from_pq([([0.6, 0.3], [0.5, 0.5])]), "position 1: p sums to 0.9"),
         (lambda: Acceptance.from_pq([([1.0], [0.5, 0.5])]), "p has 1 tokens and q has 2"),
         (lambda: Acceptance.from_histogram([0, 0]), "not all 0"),
         (lambda: Acceptance.from_recorded([0, 5], 4), "recorded length is 5 at round 2"),

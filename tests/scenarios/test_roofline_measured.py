@@ -71,13 +71,30 @@ def dense_errors() -> pd.Series:
 
 
 def test_dense_rows_of_modern_engines(dense_errors: pd.Series) -> None:
+    """Rows that recorded how many requests ran at once: median ≤ 15 %, p90 ≤ 35 %.
+
+    Two of the five dense rows come from a gap analysis without `silicon_concurrency`: their batch
+    is the configurator's own setting, which nobody checked against the run, and their first tokens
+    took 16 s and 54 s, many times a prefill of 4,000 tokens. So they are no measurement of a step
+    at a known batch, and stand apart. One is 25 % off. The other (424 streams on 8 H100, 113 ms
+    where their cache can be read in 21 ms and the model says 36) alone would lift p90 to 51 %.
+    """
     assert len(dense_errors) == 5
-    assert dense_errors.abs().median() <= 0.15
-    # 424 streams in 113 ms at TP 8: their cache passes an H100 in 21 ms, the model says 36. The row
-    # counts more than decode steps (cache transfer), and alone keeps p90 above the 35 % we want.
-    outlier = "h100_sxm sglang disagg"
-    assert dense_errors[outlier] < -0.6
-    assert np.quantile(dense_errors.drop(outlier).abs(), 0.9) <= 0.35
+    unrecorded = ["gb200 trtllm agg", "h100_sxm sglang disagg"]
+    recorded = dense_errors.drop(unrecorded).abs()
+    assert recorded.median() <= 0.15
+    assert np.quantile(recorded, 0.9) <= 0.35
+    assert dense_errors.abs().median() <= 0.15  # with them, too
+    assert (dense_errors[unrecorded] < -0.2).all()  # both are slower than a step of their batch
+
+
+def test_which_dense_rows_recorded_their_concurrency() -> None:
+    table = pd.read_csv(DATA / "steptime" / "aiconfigurator" / "silicon_refs.csv")
+    rows = table[table.model_path == "Qwen/Qwen3-32B"]
+    stated = rows.silicon_data_source.str.contains("silicon_concurrency=")
+    assert rows[~stated].system.tolist() == ["gb200", "h100_sxm"]
+    assert (rows[~stated].silicon_ttft_ms > 16_000).all()
+    assert (rows[stated].silicon_ttft_ms < 2_600).all()
 
 
 def rtx_4090_rows() -> pd.DataFrame:
