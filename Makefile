@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test docs bench clean
 
 demo: $(SETUP)  ## set up, then run the main job on a bundled scenario
 	$(BIN)/specplan predict toy-20ms
@@ -19,6 +19,12 @@ test: $(SETUP)  ## set up, then run every check: lint, types, import direction, 
 
 bench: $(SETUP)  ## print the speed figures
 	$(BIN)/python benchmarks/run.py
+
+docs: $(SETUP)  ## bring everything that is generated or executed in the docs up to date
+	$(BIN)/python -m specplan.scenarios.reference docs/scenario.md
+	$(BIN)/specplan validate --markdown docs/accuracy.md --force
+	$(BIN)/python docs/build.py
+	$(BIN)/python tests/cli/test_readme.py
 
 $(SETUP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -26,10 +26,12 @@ RECENT_S = 3600.0  # a process may still be using what was used so lately
 
 def digest() -> str:
     """Hash the sources that are compiled, and numba's version."""
-    here, models = Path(__file__).resolve().parent, Path(cost.__file__).resolve().parent
+    here = Path(__file__).resolve().parent
     compiled = [path.read_bytes() for path in sorted(here.glob("*.py"))]
     compiled = [source for source in compiled if b"specplan.sim.compiled" in source]
-    formulas = [path.read_bytes() for path in sorted(models.glob("cost*.py"))]
+    priced = {*cost.FORMULAS, cost.seconds}
+    files = sorted({formula.__code__.co_filename for formula in priced})
+    formulas = [Path(file).read_bytes() for file in files]
     made = hashlib.sha256(numba.__version__.encode())
     for source in [Path(__file__).read_bytes(), *compiled, *formulas]:
         made.update(source)
