@@ -1,11 +1,9 @@
 """Published acceptance figures (shared/cases/published.json), answered by `convert`."""
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from specplan.models.conversions import tokens_per_round_from_alpha
 from specplan.results.convert_answer import convert_answer
 
 
@@ -59,45 +57,6 @@ def test_deepseek_v3_mtp(alpha: str, tau: float, overhead: float) -> None:
     assert answer["implied_round_cost_ratio"] == pytest.approx(overhead, rel=0.01)
     read_as_rate = convert(gamma="1", acceptance_rate=alpha)
     assert read_as_rate["acceptance_length"] == pytest.approx(tau, rel=0.01)  # the same at γ = 1
-
-
-GOLDEN = {
-    "glm-5.2-fp8-mtp-thinking_on": (
-        [1.84, 2.50, 2.99, 3.33, 3.61, 3.78, 3.91, 4.06],
-        [1.84, 2.546, 3.138, 3.636, 4.054, 4.406, 4.701, 4.949],
-    ),
-    "kimi-k2.5-nvfp4-eagle3-thinking_on": (
-        [1.83, 2.43, 2.88, 3.24, 3.46, 3.62, 3.71, 3.77],
-        [1.83, 2.519, 3.091, 3.565, 3.959, 4.286, 4.557, 4.783],
-    ),
-    "minimax-m3-eagle3-thinking_on": (
-        [1.78, 2.38, 2.83, 3.11, 3.35, 3.45, 3.53, 3.74],
-        [1.78, 2.388, 2.863, 3.233, 3.522, 3.747, 3.923, 4.06],
-    ),
-    "minimax-m3-eagle3-thinking_off": (
-        [1.84, 2.52, 2.93, 3.41, 3.59, 3.57, 3.85, 4.06],
-        [1.84, 2.546, 3.138, 3.636, 4.054, 4.406, 4.701, 4.949],
-    ),
-    "qwen3.5-397b-a17b-nvfp4-mtp-thinking_off": (
-        [1.92, 2.70, 3.33, 3.83, 4.20, 4.48, 4.73, 4.71],
-        [1.92, 2.766, 3.545, 4.261, 4.921, 5.527, 6.085, 6.598],
-    ),
-}
-
-
-@pytest.mark.parametrize(("measured", "iid"), GOLDEN.values(), ids=GOLDEN.keys())
-def test_golden_iid_from_gamma_1_overestimates(measured: list[float], iid: list[float]) -> None:
-    """SemiAnalysisAI/InferenceX golden_al_distribution @843c6254 (SPEED-Bench coding, B300)."""
-    alpha = measured[0] - 1
-    predicted = tokens_per_round_from_alpha(alpha, range(1, 9))
-    assert predicted == pytest.approx(iid, abs=0.001)
-    assert all(wrong >= right for wrong, right in zip(predicted[1:], measured[1:], strict=True))
-    answer = convert(lengths_by_gamma=",".join(f"{k}:{t}" for k, t in enumerate(measured, 1)))
-    assert answer["acceptance_length"] == pytest.approx(measured[-1], abs=0.03)
-    assert all(0 <= after <= before for before, after in pairwise(answer["unconditional"]))
-    gains = [after - before for before, after in pairwise([1.0, *measured])]
-    noisy = min(gains) < 0 or any(after > before + 1e-9 for before, after in pairwise(gains))
-    assert ("not_monotone" in {w["code"] for w in answer["warnings"]}) is noisy
 
 
 def test_golden_increments_are_the_positions() -> None:
