@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from specplan.sim.compiled import entry, inner
+from specplan.sim.compiled import entry, inner, outlined
 from specplan.sim.queues import assign, next_start_s
 from specplan.sim.state import (
     COLOCATED,
@@ -122,7 +122,7 @@ def unpriced(lane):
     return np.isnan(lane.draft_prefill_s + lane.draft_s + lane.prefill_s + lane.verify_s)
 
 
-@inner
+@outlined
 def blocks_add_up(config, engine, lane_number):
     """Check that a replica's KV blocks are all free, cached or held by a running request."""
     replica = engine.lanes[lane_number].replica

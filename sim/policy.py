@@ -10,7 +10,7 @@ run.
 
 import numpy as np
 
-from specplan.sim.compiled import inner
+from specplan.sim.compiled import inner, outlined
 from specplan.sim.pricing import DRAFT_STEP, NOTHING, ROUND, STEP, price
 from specplan.sim.state import COLOCATED, PARALLEL
 
@@ -32,7 +32,7 @@ def step_gamma(config, tables, lane, decodes, context_tokens):
     return config.gamma_max
 
 
-@inner
+@outlined
 def best_gamma(config, tables, decodes, context_tokens):
     """Find the γ of the highest expected committed tokens per second at this batch."""
     best = np.int64(0)
@@ -60,7 +60,7 @@ def best_gamma(config, tables, decodes, context_tokens):
     return best
 
 
-@inner
+@outlined
 def draft_seconds(config, tables, sequences, gamma, context_tokens):
     """Time to draft down to depth γ for so many sequences that all go that deep.
 

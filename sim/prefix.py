@@ -9,7 +9,7 @@ at one time are merged (as SGLang's radix tree). Outputs have no ids in traces a
 
 import numpy as np
 
-from specplan.sim.compiled import inner
+from specplan.sim.compiled import inner, outlined
 from specplan.sim.state import NOBODY
 
 ABSENT = np.int64(-1)
@@ -102,7 +102,7 @@ def release(config, tables, engine, replica, row):
             rep.idle_blocks += config.prefix_blocks
 
 
-@inner
+@outlined
 def evict(config, engine, replica, blocks):
     """Forget idle blocks, the least recently used first, until so many KV blocks are free."""
     rep = engine.replicas[replica]

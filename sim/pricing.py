@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from specplan.models import cost
 from specplan.models.cost import Cost
-from specplan.sim.compiled import inner, interpreted
+from specplan.sim.compiled import interpreted, outlined
 
 # numba compiles a function once more for every literal it is called with; NumPy integers are none.
 STEP, ROUND, TARGET_PREFILL, DRAFT_STEP, DRAFT_PREFILL = np.arange(5)
@@ -17,7 +17,7 @@ NOTHING = np.int64(0)
 if not interpreted:
     for _formula in cost.FORMULAS:
         register_jitable(_formula)
-_seconds = inner(cost.seconds)
+_seconds = outlined(cost.seconds)
 
 
 def packed(costs: Sequence[Cost]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -33,7 +33,7 @@ def packed(costs: Sequence[Cost]) -> tuple[NDArray[np.float64], NDArray[np.int64
     return np.concatenate(numbers), index
 
 
-@inner
+@outlined
 def price(tables, which, sequences, tokens, context_tokens, prefill_tokens):
     """Price one pass under cost number `which`, in seconds; arguments are totals over the batch."""
     row = tables.cost_index[which]

@@ -6,7 +6,7 @@ waiting list of its priority. Preempted requests go back to the head of theirs.
 
 import numpy as np
 
-from specplan.sim.compiled import inner
+from specplan.sim.compiled import inner, outlined
 from specplan.sim.state import ABORTED, NOBODY, REJECTED
 
 _NEVER = np.inf
@@ -73,7 +73,7 @@ def leave_queue(config, engine, replica, request):
     engine.replicas[replica].waiting -= 1
 
 
-@inner
+@outlined
 def requeue(config, engine, replica, request):
     """Put a preempted request at the head of its waiting list."""
     row = engine.requests[request & config.mask]

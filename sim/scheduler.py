@@ -7,7 +7,7 @@ the youngest is preempted and later recomputes; nobody is admitted in a step tha
 
 import numpy as np
 
-from specplan.sim.compiled import inner
+from specplan.sim.compiled import inner, outlined
 from specplan.sim.policy import request_gamma, step_gamma
 from specplan.sim.prefix import evict, prefix_hit, release, share
 from specplan.sim.queues import blocks_for, first_waiting, leave_queue, requeue
@@ -162,7 +162,7 @@ def free_blocks(config, tables, engine, replica, row):
         release(config, tables, engine, replica, row)
 
 
-@inner
+@outlined
 def preempt_youngest(config, tables, engine, lane_number):
     """Throw the last admitted request out; it will recompute prompt and output so far."""
     lane = engine.lanes[lane_number]

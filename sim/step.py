@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from specplan.sim.compiled import inner
+from specplan.sim.compiled import inner, outlined
 from specplan.sim.luck import ROUND, STOP, uniform
 from specplan.sim.policy import draft_seconds, learn
 from specplan.sim.prefix import publish
@@ -142,7 +142,7 @@ def proposal(tables, hit, gamma, u):
     return length
 
 
-@inner
+@outlined
 def ragged_draft_seconds(config, tables, engine, lane_number, sequences, deepest, context):
     """Draft time when sequences stop at different depths: a step serves those still going."""
     lane = engine.lanes[lane_number]

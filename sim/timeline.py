@@ -1,6 +1,6 @@
 """What is noted of a run as it goes: who held which GPU, and batch, queue and KV use over time."""
 
-from specplan.sim.compiled import inner
+from specplan.sim.compiled import inner, outlined
 from specplan.sim.state import OVERHEAD, PREFILL, TARGET_GPU, VERIFY
 
 
@@ -14,7 +14,7 @@ def record_target(config, engine, lane, start_s):
     record(config, engine, lane, TARGET_GPU, OVERHEAD, overhead_s, overhead_s + lane.overhead_s)
 
 
-@inner
+@outlined
 def record(config, engine, lane, gpu, phase, start_s, end_s):
     """Note who held which GPU, while there is room in the timeline."""
     rep = engine.replicas[lane.replica]
