@@ -3,8 +3,8 @@
 A page is Markdown that shows what programs print. In the order of the page, in one empty folder:
 
 - a block opened with ```LANG file=NAME is written to NAME,
-- a block opened with ```console runs each `$ specplan …` in it and shows what it prints, with
-  `| head -N` its first N lines.
+- a block opened with ```console runs each `$ specplan …` in it and shows what it prints;
+  `| head -N`, `| tail -N` and `| grep TEXT` may follow.
 
 `docs/cli.md` is written from the commands themselves. `tests/docs` fails when a page is stale.
 """
@@ -38,9 +38,9 @@ CLI_HEAD = """\
 # The commands
 
 Written from the commands (`make docs`); `specplan COMMAND --help` prints the same. Every command
-takes `--json` (one object on stdout; notes and progress on stderr). Exit codes: 0 fine, 1 the answer
-to the command's question is "no", 2 bad input, 130 interrupted. Errors name file, line, field, what
-is wrong and what would be right.
+takes `--json` (one object on stdout; notes and progress on stderr). Exit codes: 0 fine, 1 the
+answer to the command's question is "no", 2 bad input, 130 interrupted. Errors name file, line,
+field, what is wrong and what would be right.
 """
 
 
@@ -51,14 +51,27 @@ def pages() -> list[Path]:
 
 def printed(command: str) -> str:
     """Run `specplan …` in this process and return what a terminal of 80 columns shows."""
-    whole, _, kept = command.replace("\\\n", " ").partition(" | head -")
-    words = shlex.split(whole)
+    run, *filters = command.replace("\\\n", " ").split(" | ")
+    words = shlex.split(run)
     if words[:1] != ["specplan"]:
         raise ValueError(f"`$ {command}` is not run (only `$ specplan …` is)")
     shown = CliRunner().invoke(app, words[1:], env=WIDTH)
     # Progress and notes go to stderr and hold clock times; errors are shown.
     lines = (shown.stdout + (shown.stderr if shown.exit_code else "")).splitlines()
-    return "".join(line.rstrip() + "\n" for line in lines[: int(kept) if kept else None])
+    for one in filters:
+        lines = filtered(lines, *shlex.split(one))
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def filtered(lines: list[str], name: str, what: str) -> list[str]:
+    """Apply `head -N`, `tail -N` or `grep TEXT`."""
+    if name == "head":
+        return lines[: -int(what)]
+    if name == "tail":
+        return lines[int(what) :]
+    if name == "grep":
+        return [line for line in lines if what in line]
+    raise ValueError(f"`| {name}` is not known (head -N, tail -N or grep TEXT)")
 
 
 def refreshed(text: str) -> str:
@@ -97,8 +110,9 @@ def commands() -> Iterator[str]:
 def cli_reference() -> str:
     """Write the reference of the commands: the help of each, as it is printed."""
     parts = [CLI_HEAD, f"```text\n{printed('specplan --help')}```\n"]
-    for name in commands():
-        parts.append(f"## {name}\n\n```text\n{printed(f'specplan {name} --help')}```\n")
+    parts += [
+        f"## {name}\n\n```text\n{printed(f'specplan {name} --help')}```\n" for name in commands()
+    ]
     return "\n".join(parts)
 
 
