@@ -32,6 +32,15 @@ def calibrate(  # noqa: PLR0917
         str,
         typer.Option(metavar="STEP|SPEED|FILE", help="Plain decoding: '5.264 ms', '190 tok/s'."),
     ] = "",
+    stated: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="LINE",
+            help="What a 'vllm bench latency' or 'throughput' run had: 'batch=8 input=1024 "
+            "output=128 gamma=3 tau=2.9'. Once for all files, or once each.",
+        ),
+    ] = None,
     model: Annotated[
         Path | None,
         typer.Option(metavar="CONFIG", help="A model's config.json, for tables of operators."),
@@ -57,6 +66,7 @@ def calibrate(  # noqa: PLR0917
         return calibrate_answer(
             files or (),
             points=point or (),
+            stated=stated or (),
             baseline=baseline,
             model=model,
             label=label,

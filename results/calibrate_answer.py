@@ -16,9 +16,11 @@ from specplan.results.tables import columns, facts, heading, times
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers.collect import read_evidence
 from specplan.scenarios.importers.costs_evidence import point_of
-from specplan.scenarios.importers.costs_files import read_pass_times
+from specplan.scenarios.importers.costs_files import read_pass_times, read_totals
 from specplan.scenarios.importers.costs_groups import groups
 from specplan.scenarios.importers.costs_lines import parse_baseline, parse_point
+from specplan.scenarios.importers.costs_totals import passes as passes_of_totals
+from specplan.scenarios.importers.costs_totals import points as points_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +37,7 @@ def calibrate_answer(
     files: Sequence[Path] = (),
     *,
     points: Sequence[str] = (),
+    stated: Sequence[str] = (),
     baseline: str = "",
     model: Path | None = None,
     label: str = "",
@@ -42,18 +45,22 @@ def calibrate_answer(
 ) -> Answer:
     """Read points and tables, diagnose and fit them, and write one scenario for each result.
 
-    `files` are results of serving benchmarks or tables of pass times; `points` lines such as
-    `gamma=3 404 tok/s tau=2.9`; `baseline` a plain step, a speed, or a file; `model` a config.json
-    for tables of operators. `label` keeps one system. `output` gets the scenario; there must be one
-    then. The exit code is 1 when no cost could be told from the evidence.
+    `files` are results of serving benchmarks or tables of pass times; `stated` what the runs of
+    `vllm bench latency` and `throughput` among them had, `batch=8 input=1024 output=128`; `points`
+    lines such as `gamma=3 404 tok/s tau=2.9`; `baseline` a plain step, a speed, or a file; `model`
+    a config.json for tables of operators. `label` keeps one system. `output` gets the scenario;
+    there must be one then. The exit code is 1 when no cost could be told from the evidence.
 
     Raises ScenarioError: everything that cannot be read or cannot be true.
     """
     if not files and not points and not baseline:
         wrong = "nothing was measured"
         raise ScenarioError(Fault(wrong, 'files, or --point "gamma=3 404 tok/s tau=2.9"'))
-    passes, others = read_pass_times(files, _model(model))
+    totals, others = read_totals(files, stated)
+    passes, others = read_pass_times(others, _model(model))
     measured, silent = _points(others, points)
+    measured += points_of_totals(totals)
+    passes += passes_of_totals(totals)
     base = _baseline(baseline)
     passes = [one for one in passes if not label or one.label == label]
     kept = [one for one in measured if not label or one.label == label]

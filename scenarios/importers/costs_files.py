@@ -11,6 +11,7 @@ from specplan.scenarios.importers import (
     costs_operators,
     costs_profiles,
     costs_sglang,
+    costs_totals,
     costs_vllm,
 )
 from specplan.scenarios.importers.costs_passes import Pass, PassTimes, checked
@@ -60,6 +61,30 @@ def read_pass_times(
     if model is not None:
         found += _put_together(operators, named, model)
     return found, others
+
+
+def read_totals(
+    files: Sequence[Path], stated: Sequence[str]
+) -> tuple[list[costs_totals.Total], list[Path]]:
+    """Return the results of `vllm bench latency` and `throughput` among the files, and the others.
+
+    `stated` says what such a run had, once for all of them or once for each, in their order.
+    Raises ScenarioError: what is not stated, or is stated of no such file.
+    """
+    records = [(file, _records(file)) for file in files if file.suffix != ".parquet"]
+    totals = {file: found[0] for file, found in records if found and costs_totals.kind_of(found[0])}
+    if stated and len(stated) not in {1, len(totals)}:
+        wrong = f"{len(stated)} of it, and {len(totals)} results that hold a total"
+        raise ScenarioError(Fault(wrong, "one for all of them, or one for each", field="--with"))
+    if stated and not totals:
+        wrong = "no file is a result of vllm bench latency or throughput"
+        raise ScenarioError(Fault(wrong, "such a file beside it", field="--with"))
+    texts = stated if len(stated) == len(totals) else [*stated, ""][:1] * len(totals)
+    read = [
+        costs_totals.read_total(record, text)
+        for record, text in zip(totals.values(), texts, strict=True)
+    ]
+    return read, [file for file in files if file not in totals]
 
 
 def _put_together(
@@ -143,7 +168,10 @@ def _of_rows(rows: Rows, file: Path) -> list[PassTimes]:
     return [checked(PassTimes(name, "table", passes), name)]
 
 
-def _of_json(file: Path) -> list[PassTimes]:
+def _records(file: Path) -> list[Record]:
+    """Return the objects of a JSON file, none of any other."""
+    if file.is_dir():
+        return []
     head = read_head(file)
     if not head.lstrip().startswith((b"{", b"[")):
         return []
@@ -159,10 +187,14 @@ def _of_json(file: Path) -> list[PassTimes]:
             for member in members
             if isinstance(member, dict)
         ]
+    return records
+
+
+def _of_json(file: Path) -> list[PassTimes]:
+    records = _records(file)
     if not records:
         return []
     first = records[0]
-    costs_vllm.refuse_totals(first)
     if costs_vllm.is_case(first):
         return [costs_vllm.read_forward([one for one in records if costs_vllm.is_case(one)])]
     if costs_sglang.is_floor_table(first):

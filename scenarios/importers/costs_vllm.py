@@ -1,4 +1,4 @@
-"""`vllm bench forward` (passes in µs), and why `latency` and `throughput` hold no pass.
+"""`vllm bench forward`: passes in µs.
 
 The format is that of vllm/benchmarks/forward: query_len = 1 + draft tokens, kv_len includes the
 query, and the drafter is in the time unless it was run with --exclude-drafter.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers.costs_passes import Pass, PassTimes, checked
 
 if TYPE_CHECKING:
@@ -48,33 +47,3 @@ def read_forward(records: Sequence[Record]) -> PassTimes:
     file = records[0].file
     left_out = (f"cases of several widths left out: {', '.join(mixed)}",) if mixed else ()
     return checked(PassTimes(file, KIND, tuple(passes), (*_NOTES, *left_out)), file)
-
-
-def refuse_totals(record: Record) -> None:
-    """Refuse results that hold only totals, with what to bring instead.
-
-    Raises ScenarioError for `vllm bench latency` and `vllm bench throughput`.
-    """
-    keys = record.value.keys()
-    if {"avg_latency", "latencies"} <= keys:
-        latency = record.seconds("avg_latency", unit_s=1.0) or 0.0
-        raise ScenarioError(
-            Fault(
-                f"vllm bench latency: {latency:.4g} s for a whole batch, and neither its size nor "
-                "the output length is in the file",
-                f'state them: --point "gamma=… batch=… tpot={1e3 * latency:.4g}/LENGTH ms", or '
-                "better the difference of two output lengths, which leaves the prefill out",
-                record.file,
-                record.line,
-            )
-        )
-    if {"elapsed_time", "total_num_tokens"} <= keys:
-        raise ScenarioError(
-            Fault(
-                "vllm bench throughput: prompt and output tokens added up, at an unknown batch",
-                "a result of `vllm bench serve` with and without speculation, or of `vllm bench "
-                "forward`",
-                record.file,
-                record.line,
-            )
-        )

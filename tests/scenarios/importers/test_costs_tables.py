@@ -156,20 +156,6 @@ def test_our_own_tables_of_pass_times_can_be_fitted(tmp_path: Path) -> None:
     assert fit.per_token_s == pytest.approx(1e-4, rel=1e-3)
 
 
-def test_totals_without_a_batch_are_refused_with_what_would_do(tmp_path: Path) -> None:
-    latency = written(tmp_path, {"avg_latency": 0.85, "latencies": [0.85], "percentiles": {}})
-    with pytest.raises(ScenarioError, match="neither its size nor the output length"):
-        read_pass_times([latency])
-    total = {
-        "elapsed_time": 61.2,
-        "num_requests": 10,
-        "total_num_tokens": 5,
-        "tokens_per_second": 1,
-    }
-    with pytest.raises(ScenarioError, match="prompt and output tokens added up"):
-        read_pass_times([written(tmp_path, total)])
-
-
 def test_operators_need_a_model(tmp_path: Path) -> None:
     rows = "framework,gemm_dtype,m,n,k,latency\nVLLM,bfloat16,1,64,64,0.01\n"
     with pytest.raises(ScenarioError, match=r"--model config\.json"):
