@@ -25,6 +25,10 @@ FLAGS = (
     "--hide-scrollbars", "--window-size=1600,1000",
 )  # fmt: skip
 PATIENCE_S = 60.0
+HEADINGS = """
+const drawn = s => s.offsetParent !== null && s.querySelector('.js-plotly-plot .main-svg');
+return Array.from(document.querySelectorAll('section')).filter(drawn).map(
+  s => s.querySelector('h2, h3').textContent)"""
 TRACES = """
 const drawn = s => s.offsetParent !== null && s.querySelector('.js-plotly-plot');
 return Array.from(document.querySelectorAll('section')).filter(drawn).map(s => ({
@@ -82,6 +86,10 @@ class Browser:
         """Read the traces of every figure that is shown, by the heading above it."""
         listed = self.driver.execute_script(TRACES)
         return {figure["title"]: figure["traces"] for figure in listed}
+
+    def drawn(self) -> list[str]:
+        """List the headings of the figures that are shown."""
+        return list(self.driver.execute_script(HEADINGS))
 
     def complaints(self) -> list[str]:
         """Return what the console got since the last look."""
@@ -185,7 +193,8 @@ def violations(browser: Browser, axe_source: str) -> Callable[[], list[str]]:
     def ask() -> list[str]:
         browser.driver.execute_script(axe_source)
         found = browser.driver.execute_async_script(
-            "const done = arguments[0]; axe.run().then(r => done(r.violations.map("
+            "const done = arguments[0];"
+            "axe.run({resultTypes: ['violations']}).then(r => done(r.violations.map("
             "v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 200)).join(' '))))"
         )
         return [str(line) for line in found]

@@ -30,7 +30,7 @@ def test_a_report_shows_the_run_and_asks_nobody(
     figures = json.loads((run / "summary.json").read_text(encoding="utf-8"))
 
     browser.open(page.as_uri())
-    browser.until(lambda: "Running requests" in browser.figures(), "figures")
+    browser.until(lambda: "Running requests" in browser.drawn(), "figures")
     shown = browser.figures()
     for title, metric in (
         ("Time to first token", "ttft"), ("Time per output token", "tpot"),
@@ -55,7 +55,7 @@ def test_a_report_shows_the_run_and_asks_nobody(
     for width in (400, 1600):
         assert browser.at_width(width) == width
         browser.photograph("report", width)
-        assert violations() == []
+    assert violations() == []
     printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
 
@@ -69,7 +69,7 @@ def test_names_and_notes_with_markup_are_text(
     file.write_text(to_yaml(load("toy-20ms", sets)), encoding="utf-8")
     assert specplan_cli("report", file, "-o", page).code == 0
     browser.open(page.as_uri())
-    browser.until(lambda: "Running requests" in browser.figures(), "figures")
+    browser.until(lambda: "Running requests" in browser.drawn(), "figures")
     assert browser.text("h1") == HOSTILE
     assert browser.driver.execute_script("return document.querySelector('main img')") is None
     assert browser.driver.title != "taken"
