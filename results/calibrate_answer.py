@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from specplan.results.answer import Answer
-from specplan.results.calibrate_block import passes_block, round_block
+from specplan.results.calibrate_block import passes_block, round_block, table_block
 from specplan.results.diagnose_answer import fastest, finding
 from specplan.results.diagnose_text import finding_text
 from specplan.results.tables import columns, facts, heading, times
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from specplan.results.diagnose_answer import Finding
     from specplan.scenarios.importers.costs_passes import PassTimes
     from specplan.scenarios.importers.costs_points import Point
+
+TABLE_FROM = 0.10
+"""A linear cost this far off at any pass does not stand for a table of them."""
 
 
 def calibrate_answer(
@@ -70,17 +73,21 @@ def calibrate_answer(
         kept += [one for one in measured if one.is_baseline and not one.label]
     measured = kept or ([base] if base else [])
     findings = [finding(group) for group in groups(measured, base)]
-    fits = [(one, one.fit()) for one in passes]
+    table = output.with_suffix(".csv") if output else None
+    fits, tables = _fits(passes, keep_tables=table is not None)
     blocks = [block for found in findings if (block := round_block(found))]
-    blocks += [passes_block(one, fit) for one, fit in fits]
+    blocks += [passes_block(one, fit) for one, fit in fits if one not in tables or table is None]
+    blocks += [table_block(one, dict(fits).get(one), table.name) for one in tables if table]
     notes = [f"{name}: no time of a token or a round in it" for name in silent]
     if not blocks:
         notes.append(
             "no scenario: it takes a baseline and a point with gamma, tokens per round and a time"
         )
-    if output is not None:
-        _write(output, blocks)
-        notes.append(f"written to {output}")
+    if tables and table is None:
+        notes.append("no linear cost comes near every pass: -o FILE keeps the table of the times")
+    if output is not None and table is not None:
+        _write(output, blocks, [(table, one.table_csv()) for one in tables])
+        notes.append(f"written to {output}{f' and {table}' if tables else ''}")
     shown = [*measured, *([base] if base and base not in measured else [])]
     best = fastest(shown)
     value = {
@@ -134,16 +141,39 @@ def _baseline(text: str) -> Point | None:
     return found[0]
 
 
-def _write(output: Path, blocks: Sequence[str]) -> None:
+def _fits(
+    passes: Sequence[PassTimes], *, keep_tables: bool
+) -> tuple[list[tuple[PassTimes, LinearFit]], list[PassTimes]]:
+    """Fit linear costs, and name the whole tables that none of them stands for.
+
+    Raises ScenarioError where nothing fits and no table is kept.
+    """
+    fits, tables = [], []
+    for one in passes:
+        try:
+            fit = one.fit()
+        except ScenarioError:
+            if not (keep_tables and one.is_table):
+                raise
+            tables.append(one)
+            continue
+        fits.append((one, fit))
+        if one.is_table and fit.worst > TABLE_FROM:
+            tables.append(one)
+    return fits, tables
+
+
+def _write(output: Path, blocks: Sequence[str], beside: Sequence[tuple[Path, str]]) -> None:
     if len(blocks) != 1:
         wrong = f"{len(blocks)} scenarios for one file"
         raise ScenarioError(Fault(wrong, "one: --label chooses it", str(output)))
-    try:
-        with output.open("x", encoding="utf-8") as stream:
-            stream.write(blocks[0])
-    except OSError as error:
-        reason = "exists" if isinstance(error, FileExistsError) else str(error.strerror).lower()
-        raise ScenarioError(Fault(reason, "a new file in a folder", str(output))) from error
+    for path, text in (*beside, (output, blocks[0])):
+        try:
+            with path.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            reason = "exists" if isinstance(error, FileExistsError) else str(error.strerror).lower()
+            raise ScenarioError(Fault(reason, "a new file in a folder", str(path))) from error
 
 
 def _passes_json(one: PassTimes, fit: LinearFit) -> dict[str, Any]:

@@ -106,6 +106,23 @@ def _acceptance(row: Row, gamma: int) -> str:
     return f"    acceptance_length: {tau:.{DIGITS}g}\n    at_gamma: {gamma}"
 
 
+def table_block(times: PassTimes, fit: LinearFit | None, table: str) -> str:
+    """Write the scenario of measured passes as they are: `table` is the file beside it."""
+    off = "no linear cost fits" if fit is None else f"a linear cost is up to {fit.worst:.0%} off"
+    context = times.passes[0].context
+    at = f", {context:g} cached tokens a sequence" if context else ""
+    source = f"{times.source} ({times.kind}): {len(times.passes)} passes; {off}"
+    body = (
+        f"target:\n  round:\n    table: {table}\n"
+        f"    evidence: {times.evidence}\n"
+        f"    source: {_folded(source, 6)}\n"
+        "speculation:\n  method: none"
+    )
+    batches, widths = [one.batch for one in times.passes], [one.width for one in times.passes]
+    reach = f"batch {min(batches):g} to {max(batches):g}, width 1 to {max(widths):g}{at}"
+    return _scenario(times.label, body, min(batches), f"{reach}; {'; '.join(times.notes)}")
+
+
 def passes_block(times: PassTimes, fit: LinearFit) -> str:
     """Write the scenario of fitted passes: a target without speculation, at one stream."""
     terms = {

@@ -49,6 +49,20 @@ class PassTimes:
             wrong, _, right = str(error).rstrip(")").rpartition(" (")
             raise ScenarioError(Fault(wrong, right, file=self.source)) from error
 
+    @property
+    def is_table(self) -> bool:
+        """Whether every batch was measured once at every width, width 1 among them, one context."""
+        places = [(one.batch, one.width) for one in self.passes]
+        batches, widths = {place[0] for place in places}, {place[1] for place in places}
+        whole = len(places) == len(set(places)) == len(batches) * len(widths)
+        return whole and 1.0 in widths and len({one.context for one in self.passes}) == 1
+
+    def table_csv(self) -> str:
+        """Write the passes as `table:` reads them: batch, width, seconds."""
+        ordered = sorted(self.passes, key=lambda one: (one.batch, one.width))
+        rows = [f"{one.batch:g},{one.width:g},{one.seconds:.9g}" for one in ordered]
+        return "\n".join(["batch,width,pass_s", *rows, ""])
+
     def verify_ratios(self) -> list[tuple[float, float, float]]:
         """Return (batch, width, V(b, w)/V(b, 1)) wherever both were measured, contexts apart."""
         plain = {(one.batch, one.context): one.seconds for one in self.passes if one.width == 1}
