@@ -7,6 +7,7 @@ transfer, waits for its target GPU, and commits.
 from __future__ import annotations
 
 from collections import deque
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,14 +129,19 @@ class ContendedCluster(Cluster):
         target = self.targets[replica // per_gpu] if per_gpu > 1 else None
         transfer_s = float(config_row["transfer_s"][0])
         planned = False
+        engine = self.ring.engine
+        arrays = (config_row, *tables, *engine)
         while True:
+            if engine is not self.ring.engine:  # it has grown
+                engine = self.ring.engine
+                arrays = (config_row, *tables, *engine)
             drafting_s, target_s, drafting = kernel.turn(
-                config_row, *tables, *self.engine, number, env.now, planned, self.closed
+                *arrays, number, env.now, planned, self.closed
             )
-            if np.isnan(target_s):
+            if isnan(target_s):
                 raise self._unpriced()
             planned = target_s >= 0
-            if self.closed and self.engine.ended[0]:
+            if self.closed and engine.ended[0]:
                 self._notice_ends()
                 if not planned:
                     yield env.timeout(0)  # the next requests of those clients come first
