@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from specplan.results.export import Section, page
 from specplan.results.figures import layout
 from specplan.results.palette import PLAIN, SCENARIOS
-from specplan.results.validation.points import GIVEN
+from specplan.results.validation.points import BRIEF
 from specplan.results.validation.shown import (
     HEADER,
     TOTALS,
@@ -34,7 +34,7 @@ def predicted_against_measured(points: Sequence[Point]) -> go.Figure:
     tested = [point for point in points if point.tested]
     title = "measured, in the unit of its source"
     figure = go.Figure(layout=layout(title, "predicted, in the same unit", height=620))
-    for colour, (given, says) in zip(SCENARIOS, GIVEN.items(), strict=False):
+    for colour, (given, says) in zip(SCENARIOS, BRIEF.items(), strict=False):
         chosen = [point for point in tested if point.given == given]
         if not chosen:
             continue
@@ -48,7 +48,7 @@ def predicted_against_measured(points: Sequence[Point]) -> go.Figure:
             customdata=[
                 [escape(f"{p.scenario}: {p.series.name}, {p.label}"), 100 * p.error] for p in chosen
             ],
-            mode="markers", marker={"color": colour, "size": 8}, name=says.partition(":")[0],
+            mode="markers", marker={"color": colour, "size": 8}, name=says,
             hovertemplate="%{customdata[0]}<br>measured %{x:.4g}, predicted %{y:.4g}<br>"
             "%{customdata[1]:+.1f} %<extra></extra>",
         )  # fmt: skip
@@ -71,7 +71,7 @@ def predicted_against_measured(points: Sequence[Point]) -> go.Figure:
 def accuracy_page(points: Sequence[Point]) -> str:
     """Build one self-contained page: the plot, the totals, the misses, every point."""
     totals = total_rows(points)
-    verdict = "; ".join(f"{name.lower()} {says}" for name, says in verdicts(points))
+    verdict = ". ".join(f"{name}: {says}" for name, says in verdicts(points))
     rows = [
         (point.scenario, point.series.name, *point_row(point), point.source) for point in points
     ]

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from specplan.scenarios.schema import Scenario
     from specplan.scenarios.schema_measured import Measured, MeasuredRow, MeasuredSeries
 
-#: What was given, in the order of the table.
+#: What was given, in the order of the table, in a word for totals and in a sentence.
+BRIEF = {
+    "nothing": "nothing fitted",
+    "costs": "costs fitted",
+    "acceptance": "acceptance fitted",
+    "carried": "costs carried over",
+    "simulated": "another simulator",
+}
 GIVEN = {
     "nothing": "nothing fitted: every input is stated by the source",
     "costs": "costs fitted on other rows of the same system",

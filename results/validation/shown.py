@@ -10,7 +10,7 @@ from rich.text import Text
 
 from specplan.results.tables import columns, facts, heading, percent
 from specplan.results.validation.calculators import comparison
-from specplan.results.validation.points import GIVEN
+from specplan.results.validation.points import BRIEF, GIVEN
 from specplan.results.validation.scores import score, signs, sweeps
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ reading them; `tolerance` was stated with the row. What the model assumes is in 
 The tolerances follow a rule, too: 5 % where one system is interpolated in γ or its phases are
 given, 10 % over batches, contexts, texts and systems, 15 % for a ratio of two systems, 3 % for
 another simulator; T5 (35 %) and the draft vocabulary (6 %) have those of the case collection they
-are from. No row was moved between fit and test for its error. Three inputs were changed after errors
-were seen: MagicDec was first predicted without a fixed cost of a round (errors of 3 to 23 %), which
-its largest and smallest batch now determine (`speculation.overhead`); n-gram at 8 requests/s came
-out five times too fast until a round had a cost of each sequence, which that row now determines;
-and the AMUSD draft step is not scaled with the plain step, since a scaled one contradicts a row.
+are from. No row was moved between fit and test for its error. Three inputs were changed after
+errors were seen. MagicDec was first predicted without a fixed cost of a round (3 to 23 % off), which
+its largest and smallest batch now determine (`speculation.overhead`). N-gram at 8 requests/s came
+out five times too fast until a round had a cost of each sequence, which that row now determines.
+The AMUSD draft step is not scaled with the plain step, which would contradict a row.
 """
 
 
@@ -74,9 +74,9 @@ def point_row(point: Point) -> Row:
 def total_rows(points: Sequence[Point]) -> list[Row]:
     """Write the totals by what was given, and over all measurements."""
     rows: list[Row] = []
-    groups = [(says, [p for p in points if p.given == given]) for given, says in GIVEN.items()]
+    groups = [(says, [p for p in points if p.given == given]) for given, says in BRIEF.items()]
     fitted = [p for p in points if p.given in {"costs", "carried"}]
-    groups.append(("costs fitted on other rows, carried over or not", fitted))
+    groups.append(("costs fitted or carried over", fitted))
     groups.append(("all measurements", [p for p in points if p.given != "simulated"]))
     for says, chosen in groups:
         found = score(chosen)

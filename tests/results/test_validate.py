@@ -13,13 +13,13 @@ from specplan.cli import app
 from specplan.models.other_calculators import CALCULATORS, exact
 from specplan.results.calibrate_answer import calibrate_answer
 from specplan.results.validation.answer import every_point, unexplained, validate_answer, value_of
-from specplan.results.validation.fitting import calibrate_lines
+from specplan.results.validation.fitting import calibrate_lines, fitted_settings
 from specplan.results.validation.points import Point, points_of
 from specplan.results.validation.scores import score, signs, sweeps
 from specplan.results.validation.shown import MEDIAN_OWED, P90_OWED, markdown
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
-from specplan.scenarios.load import load, published
+from specplan.scenarios.load import load, override, published
 from specplan.scenarios.schema_measured import MeasuredSeries
 
 if TYPE_CHECKING:
@@ -103,6 +103,22 @@ def test_the_path_is_that_of_calibrate_and_predict(tmp_path: Path) -> None:
     assert row.predicted == pytest.approx(by_hand, rel=1e-6)
     # 7.686 + 4 · 0.74 ms over 2.39, report C04; the fit here is on K = 2 and 7 alone
     assert by_hand == pytest.approx((7.686 + 4 * 0.74) / 2.39, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["angelslim-qwen3", "eagle1-llama3-8b-vllm", "eagle3-paper", "llamacpp-consumer-gpus",
+     "spec-bench", "specbundle-llama33-70b"],
+)  # fmt: skip
+def test_the_costs_written_in_a_file_are_those_of_its_first_series(
+    name: str, tmp_path: Path
+) -> None:
+    scenario = load(name)
+    assert scenario.measured is not None
+    sets = fitted_settings(scenario.measured.series[0], scenario, tmp_path)
+    fitted = override(scenario, sets)
+    assert fitted.target.round.constant == pytest.approx(scenario.target.round.constant, rel=0.005)
+    assert fitted.draft.step.constant == pytest.approx(scenario.draft.step.constant, rel=0.005)
 
 
 def test_a_table_of_rounds_is_interpolated_between_its_batches() -> None:
