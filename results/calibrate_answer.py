@@ -19,6 +19,7 @@ from specplan.scenarios.importers.costs_evidence import point_of
 from specplan.scenarios.importers.costs_files import read_pass_times, read_totals
 from specplan.scenarios.importers.costs_groups import groups
 from specplan.scenarios.importers.costs_lines import parse_baseline, parse_point
+from specplan.scenarios.importers.costs_together import with_passes
 from specplan.scenarios.importers.costs_totals import passes as passes_of_totals
 from specplan.scenarios.importers.costs_totals import points as points_of_totals
 
@@ -71,7 +72,7 @@ def calibrate_answer(
         raise ScenarioError(Fault(f"nothing is labelled {label!r}", "a label of the evidence"))
     if label:  # a plain point without a label is everybody's baseline
         kept += [one for one in measured if one.is_baseline and not one.label]
-    measured = kept or ([base] if base else [])
+    measured = with_passes(kept, passes, add_plain=not base) or ([base] if base else [])
     findings = [finding(group) for group in groups(measured, base)]
     table = output.with_suffix(".csv") if output else None
     fits, tables = _fits(passes, keep_tables=table is not None)
