@@ -58,6 +58,17 @@ class Curves:
             for block in blocks
         )
 
+    @property
+    def counted(self) -> Floats | None:
+        """Rounds that kept at least 0, 1, … drafted tokens, where the scenario states counts."""
+        block = self.scenario.speculation.acceptance
+        if block is None or any(kind.acceptance for kind in self.scenario.workload.classes):
+            return None
+        kept = block.histogram
+        if block.recorded:
+            kept = tuple(np.bincount(block.recorded))
+        return None if kept is None else np.cumsum(kept[::-1], dtype=np.float64)[::-1]
+
     def costs(self, gamma: int, batch: float | None = None) -> RoundCosts:
         """Seconds of the passes at a batch, the operating point's unless another is given."""
         return self.priced.costs(self.point.batch if batch is None else batch, gamma)

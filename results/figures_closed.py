@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from specplan.models.rounds import tokens_per_round_variance
 from specplan.results.closed_curves import DEEPEST, SHIFT, crossover
 from specplan.results.figures import across, heat_map, layout
+from specplan.results.intervals import wilson
 from specplan.results.palette import BREAK_EVEN, PHASES, PLAIN, SCENARIOS
 
 if TYPE_CHECKING:
@@ -161,8 +162,20 @@ def acceptance_by_position(curves: Curves) -> go.Figure:
     ):
         figure.add_scatter(
             x=x, y=y, mode="lines+markers", name=name, line={"color": colour, "dash": dash},
+            error_y=_counted_error(curves, y, conditional=name.startswith("conditional")),
         )  # fmt: skip
     return figure
+
+
+def _counted_error(curves: Curves, shares: np.ndarray, *, conditional: bool) -> dict[str, Any]:
+    """Wilson's 95 % interval of each share, where the acceptance was stated as counted rounds."""
+    reached = curves.counted
+    if reached is None:
+        return {}
+    trials = reached[:-1] if conditional else np.full(len(reached) - 1, reached[0])
+    here = min(len(trials), len(shares))
+    low, high = wilson(shares[:here], trials[:here])
+    return {"array": high - shares[:here], "arrayminus": shares[:here] - low, "thickness": 1.5}
 
 
 def tokens_per_round(curves: Curves) -> go.Figure:

@@ -47,6 +47,26 @@ class Interval:
         return [self.low, self.high] if self.known else None
 
 
+def wilson(
+    shares: NDArray[np.float64], trials: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's 95 % interval of a share of independent trials (Wilson 1927, equation 2).
+
+    (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n), z = 1.96; two arrays `(n,)`; [0, 1] for none.
+
+    >>> low, high = wilson(np.array([0.5]), np.array([100.0]))
+    >>> float(low[0].round(4)), float(high[0].round(4))
+    (0.4038, 0.5962)
+    """
+    z = 1.959963985
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = np.asarray(trials, dtype=np.float64)
+        middle = (shares + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z * np.sqrt(shares * (1 - shares) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    some = n > 0
+    return np.where(some, middle - half, 0.0), np.where(some, middle + half, 1.0)
+
+
 def t_interval(values: NDArray[np.float64], confidence: float = 0.95) -> Interval:
     """Student's t interval of the mean of independent values: x̄ ± t_{n−1} s/√n.
 

@@ -1,0 +1,116 @@
+"""Figures about load, memory, a request's time, and the marks on the closed form's curves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from specplan.results import images
+from specplan.results.attainment import Attained
+from specplan.results.closed_curves import curves
+from specplan.results.export import Section
+from specplan.results.figures_closed import acceptance_by_position, speedup_by_gamma
+from specplan.results.figures_load import slo_attainment
+from specplan.results.figures_memory import kv_memory
+from specplan.results.figures_request import token_time
+from specplan.results.intervals import Interval
+from specplan.results.recorded import record
+from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.load import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GIB = 2**30
+
+
+def named(figure: Any) -> dict[str, Any]:
+    return {trace.name: trace for trace in figure.data}
+
+
+def test_a_draft_takes_its_weights_and_its_keys_and_values() -> None:
+    """(50 GiB − 0.8 GB) / (132 KiB · 16) = 24,454.3 blocks of 16; alone 50 GiB / 2 MiB = 25,600."""
+    figure = kv_memory(load("llama31-8b-eagle3-h100"))
+    assert figure is not None
+    traces = named(figure)
+    assert list(traces["KV of the target"].text) == ["409,600 tokens", "391,264 tokens"]
+    rows = np.array([trace.x for trace in figure.data], dtype=float)
+    assert rows[:, 0] == pytest.approx([0, 0, 50])
+    assert rows[0, 1] == pytest.approx(0.8e9 / GIB)
+    assert rows[:, 1].sum() == pytest.approx(50, abs=132 * 16 / 2**20)
+
+
+def test_no_memory_no_picture_of_it() -> None:
+    assert kv_memory(load("toy-20ms")) is None
+    assert kv_memory(load("toy-20ms", ["kv_cache.blocks=100"])) is None
+
+
+def test_a_requests_time_adds_up(make_run: Any) -> None:
+    """No queue, 200 ms for 4 tokens; draft to verify as 1 to 2; 1/3 of the drafts thrown away."""
+    traces = named(token_time([record(make_run())]))
+    parts = {name: trace.x[0] for name, trace in traces.items()}
+    assert parts["queue"] == 0
+    assert parts["verify"] == pytest.approx(50 * 2 / 3)
+    assert parts["draft, kept"] == pytest.approx(50 / 3 * 2 / 3)
+    assert parts["thrown away"] == pytest.approx(50 / 3 / 3)
+    assert sum(parts.values()) == pytest.approx(50)
+
+
+def test_attainment_has_its_intervals() -> None:
+    rows = [Attained(1.0, Interval(0.9, 0.05, 5)), Attained(2.0, Interval(0.5, float("nan"), 1))]
+    figure = slo_attainment({"plain decoding": rows, "<b>γ</b>": rows})
+    plain, other = figure.data
+    assert list(plain.y) == [0.9, 0.5]
+    assert list(plain.error_y.array) == [0.05, 0.0]
+    assert other.name == "&lt;b&gt;γ&lt;/b&gt;"
+    assert plain.line.color != other.line.color
+
+
+def test_the_border_between_stated_and_extrapolated() -> None:
+    stated = ["speculation.acceptance.conditional=[.8, .7, .6]", "speculation.gamma=2"]
+    figure = speedup_by_gamma(curves(load("toy-20ms", stated)))
+    assert "acceptance extrapolated" not in named(figure)
+    extended = [*stated, "speculation.acceptance.extend=last_ratio"]
+    traces = named(speedup_by_gamma(curves(load("toy-20ms", extended))))
+    assert list(traces["closed form"].x) == [0, 1, 2, 3]
+    assert list(traces["acceptance extrapolated"].x)[:2] == [3, 4]
+
+
+def test_counted_rounds_give_intervals() -> None:
+    """50 of 100 rounds: Wilson's interval is 0.4038 … 0.5962 (Wilson 1927)."""
+    sets = ["speculation.acceptance.histogram=[50, 50]", "speculation.gamma=1"]
+    figure = acceptance_by_position(curves(load("toy-20ms", sets)))
+    bars = figure.data[0].error_y
+    assert [bars.array[0], bars.arrayminus[0]] == pytest.approx([0.0962, 0.0962], abs=5e-5)
+    assert acceptance_by_position(curves(load("toy-20ms"))).data[0].error_y.array is None
+
+
+def test_images_without_kaleido_or_browser_are_refused_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    images.check_images(())
+    monkeypatch.setattr(images, "find_spec", lambda _: None)
+    with pytest.raises(ScenarioError, match=r"pip install 'specplan\[images\]'"):
+        images.check_images(["png"])
+
+
+def test_images_without_a_browser_are_refused_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    chromium = pytest.importorskip("choreographer.browsers.chromium", reason="needs kaleido")
+    monkeypatch.delenv("BROWSER_PATH", raising=False)
+    monkeypatch.setattr(chromium.Chromium, "find_browser", classmethod(lambda *_, **__: None))
+    with pytest.raises(ScenarioError, match="images need Chrome or Chromium, and none is found"):
+        images.check_images(["svg"])
+
+
+def test_images_are_written(tmp_path: Path) -> None:
+    pytest.importorskip("kaleido", reason="needs kaleido")
+    try:
+        images.check_images(["svg"])
+    except ScenarioError as error:
+        pytest.skip(str(error))
+    section = Section("Which γ?", figure=speedup_by_gamma(curves(load("toy-20ms"))))
+    names = images.write_images([section], tmp_path / "drawn", ["svg"], force=False)
+    assert names == ["01-which.svg"]
+    assert (tmp_path / "drawn" / names[0]).read_text(encoding="utf-8").startswith("<svg")
