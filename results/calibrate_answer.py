@@ -52,8 +52,9 @@ def calibrate_answer(
     `files` are results of serving benchmarks or tables of pass times; `stated` what the runs of
     `vllm bench latency` and `throughput` among them had, `batch=8 input=1024 output=128`; `points`
     lines such as `gamma=3 404 tok/s tau=2.9`; `baseline` a plain step, a speed, or a file; `model`
-    a config.json for tables of operators. `label` keeps one system. `output` gets the scenario;
-    there must be one then. The exit code is 1 when no cost could be told from the evidence.
+    a config.json for tables of operators. `label` keeps one system. `output` gets the scenario,
+    that of the points where there are tables, too; there must be one then. The exit code is 1 when
+    no cost could be told from the evidence.
 
     Raises ScenarioError: everything that cannot be read or cannot be true.
     """
@@ -76,7 +77,8 @@ def calibrate_answer(
     findings = [finding(group) for group in groups(measured, base)]
     table = output.with_suffix(".csv") if output else None
     fits, tables = _fits(passes, keep_tables=table is not None)
-    blocks = [block for found in findings if (block := round_block(found))]
+    own = [block for found in findings if (block := round_block(found))]
+    blocks = [*own]
     blocks += [passes_block(one, fit) for one, fit in fits if one not in tables or table is None]
     blocks += [table_block(one, dict(fits).get(one), table.name) for one in tables if table]
     notes = [f"{name}: no time of a token or a round in it" for name in silent]
@@ -87,8 +89,9 @@ def calibrate_answer(
     if tables and table is None:
         notes.append("no linear cost comes near every pass: -o FILE keeps the table of the times")
     if output is not None and table is not None:
-        _write(output, blocks, [(table, one.table_csv()) for one in tables])
-        notes.append(f"written to {output}{f' and {table}' if tables else ''}")
+        beside = [] if own else [(table, one.table_csv()) for one in tables]
+        _write(output, own or blocks, beside)
+        notes.append(f"written to {output}{f' and {table}' if beside else ''}")
     shown = [*measured, *([base] if base and base not in measured else [])]
     best = fastest(shown)
     value = {

@@ -30,9 +30,8 @@ def test_the_round_is_split_and_the_plain_step_found(tmp_path: Path) -> None:
     assert point["verify_s"] == pytest.approx(6.113e-3)
     assert point["draft_s"] == pytest.approx(3 * 0.352e-3, rel=0.01)
     assert point["round_cost_ratio"] == pytest.approx(7.169 / 5.264, rel=1e-3)
-    answer = calibrate_answer([file], points=[POINT], label="")
-    assert len(answer.json["scenarios"]) == 2  # the points' and the table's own
-    output.write_text(answer.json["scenarios"][0], encoding="utf-8")
+    answer = calibrate_answer([file], points=[POINT], output=output)
+    assert len(answer.json["scenarios"]) == 2  # the points', which is written, and the table's own
     assert float(load(output).draft_step().seconds(1, 1)) == pytest.approx(0.352e-3, rel=0.01)
 
 
