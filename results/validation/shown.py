@@ -44,10 +44,12 @@ reading them; `tolerance` was stated with the row. What the model assumes is in 
 The tolerances follow a rule, too: 5 % where one system is interpolated in γ or its phases are
 given, 10 % over batches, contexts, texts and systems, 15 % for a ratio of two systems, 3 % for
 another simulator; T5 (35 %) and the draft vocabulary (6 %) have those of the case collection they
-are from. Three things were changed after errors were seen. MagicDec was first fitted on its smallest
-batch alone, without a fixed cost of a round, and was 3 to 23 % off; its largest batch, a test row
-then, now determines that cost (`speculation.overhead`), as the rule of both ends has it. N-gram at
-8 requests/s came out five times too fast until a round had a cost of each sequence, which that row
+are from.
+
+Three things were changed after errors were seen. MagicDec was first fitted on its smallest batch
+alone, without a fixed cost of a round, and was 3 to 23 % off; its largest batch, a test row then,
+now determines that cost (`speculation.overhead`), as the rule of both ends has it. N-gram at 8
+requests/s came out five times too fast until a round had a cost of each sequence, which that row
 now determines. The AMUSD draft step is not scaled with the plain step: that contradicted a row.
 """
 
