@@ -53,7 +53,7 @@ def test_report_of_a_run_is_small_and_complete(make_run: Callable[..., Run]) -> 
 def test_gaps_of_the_record_are_named(make_run: Callable[..., Run]) -> None:
     run = make_run(sets=("record={notes: nothing}",))
     assert "Not stated" in report_page([record(run)])
-    assert "target, proposal, acceptance_rule, evidence" in report_page([record(run)])
+    assert "the draft mechanism and its revision; the acceptance rule" in report_page([record(run)])
 
 
 def test_speedup_by_gamma_draws_the_table() -> None:
