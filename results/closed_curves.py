@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Curves:
     scenario: Scenario
     point: OperatingPoint
     priced: Priced
+    _costs: dict[tuple[float, int], RoundCosts] = field(default_factory=dict, repr=False)
 
     @property
     def gammas(self) -> NDArray[np.int64]:
@@ -71,7 +72,16 @@ class Curves:
 
     def costs(self, gamma: int, batch: float | None = None) -> RoundCosts:
         """Seconds of the passes at a batch, the operating point's unless another is given."""
-        return self.priced.costs(self.point.batch if batch is None else batch, gamma)
+        at = self.point.batch if batch is None else batch
+        key = (at, gamma if self._by_gamma else 0)
+        if key not in self._costs:
+            self._costs[key] = self.priced.costs(at, gamma)
+        return self._costs[key]
+
+    @property
+    def _by_gamma(self) -> bool:
+        """Whether γ changes a pass: the draft of one pass and a tree do, a step of a chain not."""
+        return self.scenario.speculation.method in ("one_pass", "tree")
 
     def at(self, gamma: int, costs: RoundCosts) -> speedup.Prediction:
         """Evaluate the closed form at γ under given costs."""
@@ -106,9 +116,7 @@ class Curves:
 
     def _at_each(self, batches: Floats, gammas: NDArray[np.int64]) -> RoundCosts:
         """Price rounds on the grid (batches, γ), or (batches, 1) where γ leaves a pass as it is."""
-        # The draft of one pass, and a tree, have a price for each γ; a chain's is of one step.
-        by_gamma = self.scenario.speculation.method in ("one_pass", "tree")
-        priced = gammas if by_gamma else gammas[-1:]
+        priced = gammas if self._by_gamma else gammas[-1:]
         return _stacked([[self.costs(int(g), float(b)) for g in priced] for b in batches])
 
     def tornado(self) -> list[tuple[str, float, float]]:
