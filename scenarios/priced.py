@@ -86,7 +86,7 @@ class Priced:
             steps = np.minimum(gammas, 1.0) if method == "one_pass" else gammas
             verify_s = np.maximum(verify_s, call_s + steps * draft_s)
             draft_s, call_s = 0.0, 0.0
-        away = placement in ("dedicated", "shared")
+        away = placement != "colocated"
         return round_costs(
             step_s,
             verify_s,

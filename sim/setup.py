@@ -132,7 +132,8 @@ def config(scenario: Scenario, prefixes: Prefixes) -> Any:
     c["draft_call_s"] = draft.per_round
     c["lengths_vary"] = bool(speculation.proposal_lengths)
     c["one_pass"] = speculation.method == "one_pass"
-    c["extra_draft_step"] = speculation.extra_draft_step
+    # A draft that goes on during verification hides it.
+    c["extra_draft_step"] = speculation.extra_draft_step and draft.placement != "parallel"
     c["joint_prefill"] = scenario.target_prefill() is None
     if speculation.confidence_stop is not None:
         c["stop_if_accepted"] = speculation.confidence_stop.if_accepted

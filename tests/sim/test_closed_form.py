@@ -70,3 +70,13 @@ def test_streams_in_one_batch(
     spent_s = done["finish_s"] - done["arrival_s"]
     error = 4.5 * float(spent_s.std(ddof=1)) / np.sqrt(len(spent_s))
     assert spent_s.mean() == pytest.approx(float(exact.generation_s), abs=error)
+
+
+@pytest.mark.parametrize("extra", ["draft.transfer=5 ms", "speculation.extra_draft_step=true"])
+def test_parallel_rounds_cost_the_same_in_both(
+    run: Callable[..., Run], toy: Callable[..., Scenario], extra: str
+) -> None:
+    # 120 ms of drafting hide the 100 ms of verification, but not in rounds that draft less.
+    sets = ("draft.placement=parallel", "draft.step=60 ms", extra, "workload.requests=4000")
+    expected, simulated = predict(toy(*sets)), run(*sets)
+    assert simulated.duration_s / 4000 == pytest.approx(float(expected.generation_s), rel=0.005)
