@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from specplan.results.tables import columns, heading, milliseconds, number, times
+from specplan.scenarios.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +81,14 @@ def _sentence(found: dict[str, Any], grid: Grid) -> str:
 def _written(axis: Axis, value: float | str) -> str:
     if isinstance(value, str):
         return value
-    return milliseconds(value) if axis.column == axis.path + "_s" else f"{value:.6g}"
+    match axis.column.removeprefix(axis.path):
+        case "_s":
+            return milliseconds(value)
+        case "_bytes":
+            return format_bytes(value)
+        case "_per_s":
+            return f"{value:.6g}/s"
+    return f"{value:.6g}"
 
 
 def _words(figure: str) -> str:
