@@ -74,4 +74,6 @@ def _slug(title: str) -> str:
     >>> _slug("Where a token's time goes")
     'where-a-token-s-time-goes'
     """
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "figure"
+    return (
+        re.sub(r"[^a-z0-9]+", "-", title.lower().replace("γ", "gamma")).strip("-")[:60] or "figure"
+    )

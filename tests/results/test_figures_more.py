@@ -112,5 +112,5 @@ def test_images_are_written(tmp_path: Path) -> None:
         pytest.skip(str(error))
     section = Section("Which γ?", figure=speedup_by_gamma(curves(load("toy-20ms"))))
     names = images.write_images([section], tmp_path / "drawn", ["svg"], force=False)
-    assert names == ["01-which.svg"]
+    assert names == ["01-which-gamma.svg"]
     assert (tmp_path / "drawn" / names[0]).read_text(encoding="utf-8").startswith("<svg")
