@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.results.intervals import BATCHES, SMALLEST_BATCH, Interval, batch_interval
+from specplan.results.spending import cost_per_million, gpu_seconds_per_million
 from specplan.results.warmup import counted, cut
 from specplan.sim.tally import Exact, Tally, request_latencies
 
@@ -137,7 +138,7 @@ def summary(run: Run) -> dict[str, Any]:
         "num_prompts": tally.seen,
         **_load(run),
         **_throughput(run, tally),
-        "output_throughput_per_gpu": _per_gpu(run, tally),
+        **_spending(run, tally),
         **_latency(run, tally),
         "quantile_rank_error": _rank_error(tally),
         **_speculation(run),
@@ -247,13 +248,27 @@ def counted_s(run: Run, tally: Tally) -> float:
     return max(0.0, run.duration_s - (tally.counted_from_s - tally.first_arrival_s))
 
 
-def _per_gpu(run: Run, tally: Tally) -> float:
-    duration = counted_s(run, tally)
+def _spending(run: Run, tally: Tally) -> dict[str, Any]:
+    """Output tokens per second and GPU, and what a million of them cost."""
+    duration, price = counted_s(run, tally), run.scenario.cluster.price_per_gpu_hour
+    tokens_per_s = tally.output_tokens / duration if duration > 0 else 0.0
+    gpus = _gpus(run)
+    spent_s = gpu_seconds_per_million(gpus, tokens_per_s) if tokens_per_s else None
+    cost = None
+    if price is not None and tokens_per_s:
+        cost = cost_per_million(price, gpus, tokens_per_s)
+    return {
+        "output_throughput_per_gpu": tokens_per_s / gpus,
+        "gpu_seconds_per_million_tokens": spent_s,
+        "cost_per_million_tokens": cost,
+    }
+
+
+def _gpus(run: Run) -> int:
     scenario, draft = run.scenario, run.scenario.draft
     drafting = sum(name.startswith("draft") for name in run.phases)
     gpus = (len(run.phases) - drafting) * scenario.cluster.gpus_per_replica
-    gpus += drafting * (draft.gpus if draft.placement == "dedicated" else 1)
-    return tally.output_tokens / duration / max(1, gpus) if duration > 0 else nan
+    return max(1, gpus + drafting * (draft.gpus if draft.placement == "dedicated" else 1))
 
 
 def _latency(run: Run, tally: Tally) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from specplan.results.planning.objectives import objectives_of
 from specplan.results.planning.placements import Placed, placements
 from specplan.results.planning.rates import Fleet, crossover, fewest_replicas
 from specplan.results.planning.sensitivity import Swing, tornado
+from specplan.results.spending import gpu_seconds_per_million
 from specplan.sim.executors import cluster, local
 
 if TYPE_CHECKING:
@@ -70,24 +71,6 @@ class Plan:
     def feasible(self) -> bool:
         """Whether some load meets the objectives, with or without speculation."""
         return any(way.capacity.met for way in self.ways.values())
-
-
-def gpu_seconds_per_million(gpus: float, tokens_per_s: float) -> float:
-    """GPU-seconds per million tokens: gpus/(tokens/s) · 10⁶.
-
-    >>> gpu_seconds_per_million(2.0, 1000.0)
-    2000.0
-    """
-    return gpus / tokens_per_s * 1e6
-
-
-def cost_per_million(price_per_gpu_hour: float, gpus: float, tokens_per_s: float) -> float:
-    """Cost of a million output tokens: price · gpus/(3600 · tokens/s) · 10⁶.
-
-    >>> round(cost_per_million(2.0, 1.0, 1000.0), 4)
-    0.5556
-    """
-    return price_per_gpu_hour / 3600 * gpu_seconds_per_million(gpus, tokens_per_s)
 
 
 def make_plan(scenario: Scenario, planner: Planner, rate: float | None = None) -> Plan:

@@ -196,6 +196,8 @@ def console_lines(figures: Mapping[str, Any]) -> Iterator[str]:
         ("Request goodput (req/s):", "request_goodput"),
         ("Output token throughput (tok/s):", "output_throughput"),
         ("Total token throughput (tok/s):", "total_token_throughput"),
+        ("Output throughput per GPU (tok/s):", "output_throughput_per_gpu"),
+        ("Cost per million output tokens:", "cost_per_million_tokens"),
     ):
         if figures[key] is not None:
             yield _line(label, figures[key])

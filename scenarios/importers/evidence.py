@@ -250,7 +250,7 @@ def _rate_faults(evidence: Evidence) -> list[tuple[str, str]]:
             return faults
     if rates and tau is not None:
         total = 1 + sum(rates)
-        if abs(total - tau) > (len(rates) + 10) * evidence.rounding + 1e-6 * tau:
+        if abs(total - tau) > (len(rates) + 10) * max(evidence.rounding, PRINTED) + 1e-6 * tau:
             faults.append(
                 (
                     f"acceptance length {_number(tau)} but 1 + the rates per position is "
@@ -272,6 +272,9 @@ def _latency_faults(latency: Latency) -> list[tuple[str, str]]:
             name = part.name.removesuffix("_s").replace("_", " ")
             faults.append((f"{name} is {value:g}", "a measured value, above 0"))
     return faults
+
+
+PRINTED = 5e-4  # people keep three digits of what a file had in full
 
 
 def _number(value: float) -> str:

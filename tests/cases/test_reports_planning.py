@@ -18,11 +18,11 @@ from specplan.models.queueing import little_population
 from specplan.models.rounds import tokens_per_round
 from specplan.results.calibrate_answer import calibrate_answer
 from specplan.results.metrics import summary
-from specplan.results.plan_answer import cost_per_million
 from specplan.results.planning.gammas import schedule_rows
 from specplan.results.planning.loads import Planner, at_rate, plain
 from specplan.results.planning.objectives import parse_objective
 from specplan.results.planning.rates import crossover
+from specplan.results.spending import cost_per_million
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load
