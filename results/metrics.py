@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.results.intervals import BATCHES, SMALLEST_BATCH, Interval, batch_interval
-from specplan.results.spending import cost_per_million, gpu_seconds_per_million
+from specplan.results.spending import spending
 from specplan.results.warmup import counted, cut
 from specplan.sim.tally import Exact, Tally, request_latencies
 
@@ -131,14 +131,15 @@ def summary(run: Run) -> dict[str, Any]:
     """
     tally = tallied(run)
     scenario = run.scenario
+    throughput = _throughput(run, tally)
     return {
         "backend": "specplan",
         "scenario_name": scenario.name,
         "seed": scenario.seed,
         "num_prompts": tally.seen,
         **_load(run),
-        **_throughput(run, tally),
-        **_spending(run, tally),
+        **throughput,
+        **spending(run, throughput["output_throughput"]),
         **_latency(run, tally),
         "quantile_rank_error": _rank_error(tally),
         **_speculation(run),
@@ -246,29 +247,6 @@ def counted_s(run: Run, tally: Tally) -> float:
     if not tally.counted:
         return run.duration_s
     return max(0.0, run.duration_s - (tally.counted_from_s - tally.first_arrival_s))
-
-
-def _spending(run: Run, tally: Tally) -> dict[str, Any]:
-    """Output tokens per second and GPU, and what a million of them cost."""
-    duration, price = counted_s(run, tally), run.scenario.cluster.price_per_gpu_hour
-    tokens_per_s = tally.output_tokens / duration if duration > 0 else 0.0
-    gpus = _gpus(run)
-    spent_s = gpu_seconds_per_million(gpus, tokens_per_s) if tokens_per_s else None
-    cost = None
-    if price is not None and tokens_per_s:
-        cost = cost_per_million(price, gpus, tokens_per_s)
-    return {
-        "output_throughput_per_gpu": tokens_per_s / gpus,
-        "gpu_seconds_per_million_tokens": spent_s,
-        "cost_per_million_tokens": cost,
-    }
-
-
-def _gpus(run: Run) -> int:
-    scenario, draft = run.scenario, run.scenario.draft
-    drafting = sum(name.startswith("draft") for name in run.phases)
-    gpus = (len(run.phases) - drafting) * scenario.cluster.gpus_per_replica
-    return max(1, gpus + drafting * (draft.gpus if draft.placement == "dedicated" else 1))
 
 
 def _latency(run: Run, tally: Tally) -> dict[str, Any]:
