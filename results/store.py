@@ -11,38 +11,51 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.errors import Fault, ScenarioError, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-MARK = "summary.json"  # a folder that holds this file was written by specplan
+MARK = "summary.json"  # the figures: every result folder has them
+MANIFEST = ".specplan.json"  # the names of all that specplan wrote into a folder: only that is ours
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
     """Refuse a folder that cannot be written, before any work is done for it.
 
-    Raises ScenarioError when `folder` exists and `force` is not given, when it exists and was not
-    written by specplan (then even `force` leaves it alone), or when its parent cannot be written.
+    An empty folder is as good as none. Raises ScenarioError when `folder` holds something and
+    `force` is not given, when it holds anything that specplan did not write (then even `force`
+    leaves it alone), or when its parent cannot be written.
     """
-    if folder.exists() or folder.is_symlink():
-        if not force:
-            raise _refused(folder, "exists already", "another folder, or --force to replace it")
-        if not (folder / MARK).is_file():
+    with _told(folder, "cannot be used"):
+        if folder.exists() or folder.is_symlink():
+            _check_existing(folder, force=force)
+        parent = _existing_ancestor(folder.absolute().parent)
+        if not parent.is_dir():
             raise _refused(
-                folder,
-                f"exists and is not a result folder (it has no {MARK}), so --force leaves it alone",
-                "another folder",
+                folder, f"cannot be made: {parent} is not a folder", "a path inside a folder"
             )
-    parent = _existing_ancestor(folder.absolute().parent)
-    if not parent.is_dir():
-        raise _refused(
-            folder, f"cannot be made: {parent} is not a folder", "a path inside a folder"
-        )
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise _refused(folder, f"no permission to write in {parent}", "a folder you may write to")
+        if not os.access(parent, os.W_OK | os.X_OK):
+            wrong = f"no permission to write in {parent}"
+            raise _refused(folder, wrong, "a folder you may write to")
+
+
+def _check_existing(folder: Path, *, force: bool) -> None:
+    if folder.is_dir() and folder.samefile(Path.cwd()):
+        raise _refused(folder, "is the folder you are in", "a new folder")
+    if _is_empty(folder):
+        return
+    ours = _manifest(folder)
+    if ours is None:
+        raise _refused(folder, "exists already and is not a result folder", "another folder")
+    foreign = next((name for name in _inside(folder) if name not in ours), None)
+    if foreign is not None:
+        wrong = f"holds `{foreign}`, which specplan did not write"
+        raise _refused(folder, wrong, "another folder, or move that away first")
+    if not force:
+        raise _refused(folder, "exists already", "another folder, or --force to replace it")
 
 
 @contextmanager
@@ -50,51 +63,53 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
     """Give a temporary sibling to write into; it takes its final name only when all went well.
 
     A crash, an error or Ctrl-C inside the block leaves nothing under `folder`, and an old folder
-    that `force` replaces stays whole until the new one is complete. Raises ScenarioError as
-    `check_folder`.
+    that `force` replaces stays whole until the new one is complete. The names of all files go into
+    `MANIFEST`. Raises ScenarioError as `check_folder`.
     """
     check_folder(folder, force=force)
     folder = folder.absolute()
-    try:
+    with _told(folder, "cannot be made"):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise _refused(
-            folder, f"cannot be made: {error.strerror}", "a folder you may write to"
-        ) from error
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name[:100]}.", dir=folder.parent))
     try:
-        yield temporary
-        temporary.chmod(0o777 & ~_umask())
-        _take_name(temporary, folder, force=force)
-    except OSError as error:
-        raise _refused(folder, f"cannot be written: {error.strerror or error}", "") from error
+        with _told(folder, "cannot be written"):
+            yield temporary
+            write_json(
+                temporary / MANIFEST, {"written_by": "specplan", "files": _inside(temporary)}
+            )
+            empty_before = folder.is_dir()
+            temporary.chmod(folder.stat().st_mode if empty_before else 0o777 & ~_umask())
+            _take_name(temporary, folder, force=force)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def check_file(path: Path, *, force: bool) -> None:
     """Refuse a file that cannot be written, before any work is done for it; see `check_folder`."""
-    if path.is_dir():
-        raise _refused(path, "is a folder", "the name of a file")
-    if path.exists() and not force:
-        raise _refused(path, "exists already", "another name, or --force to replace it")
-    parent = _existing_ancestor(path.absolute().parent)
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise _refused(path, f"no permission to write in {parent}", "a folder you may write to")
+    with _told(path, "cannot be used"):
+        if path.is_dir():
+            raise _refused(path, "is a folder", "the name of a file")
+        if path.exists() and not path.is_file():
+            raise _refused(path, "is a device, not a file", "the name of a file")
+        if (path.exists() or path.is_symlink()) and not force:
+            raise _refused(path, "exists already", "another name, or --force to replace it")
+        parent = _existing_ancestor(path.absolute().parent)
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            wrong = f"no permission to write in {parent}"
+            raise _refused(path, wrong, "a folder you may write to")
 
 
 def write_text(path: Path, text: str, *, force: bool) -> None:
     """Write a file whole or not at all: a temporary sibling takes its name when complete."""
     check_file(path, force=force)
-    temporary = path.absolute().with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.absolute().parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise _refused(path, f"cannot be written: {error.strerror or error}", "") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    temporary = path.absolute().with_name(f".{path.name[:100]}.{os.getpid()}")
+    with _told(path, "cannot be written"):
+        try:
+            path.absolute().parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -147,15 +162,47 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 
 def _take_name(temporary: Path, folder: Path, *, force: bool) -> None:
-    if not force or not folder.exists():
-        if folder.exists():  # somebody else finished first; never replace their result
-            raise _refused(folder, "appeared while this run was going on", "another folder")
+    """Rename, after a second look: a long run leaves time for others to put something there."""
+    if not folder.exists() or _is_empty(folder):
+        if folder.exists():
+            folder.rmdir()
         temporary.rename(folder)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+    if not force:  # somebody else finished first; never replace their result
+        raise _refused(folder, "appeared while this run was going on", "another folder")
+    _check_existing(folder, force=force)
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name[:100]}.old.", dir=folder.parent))
     folder.rename(old / folder.name)
     temporary.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _manifest(folder: Path) -> set[str] | None:
+    """Return the names that specplan wrote into a folder; None where it is not ours."""
+    try:
+        told = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return {MANIFEST, *told["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _inside(folder: Path) -> list[str]:
+    """Return everything in a folder by its relative name, folders too."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())
+
+
+@contextmanager
+def _told(path: Path, what: str) -> Iterator[None]:
+    """Turn what the system refuses into one sentence about `path`."""
+    try:
+        yield
+    except OSError as error:
+        wrong = f"{what}: {error.strerror or error}"
+        raise ScenarioError(Fault(wrong, file=shortened(path, 120))) from error
 
 
 def _refused(path: Path, wrong: str, right: str) -> ScenarioError:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from specplan.results import store
 from specplan.scenarios.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _write(folder: Path, *, force: bool = False, text: str = "1") -> None:
@@ -66,6 +63,90 @@ def test_a_folder_that_appeared_meanwhile_is_not_replaced(tmp_path: Path) -> Non
         store.new_folder(tmp_path / "run", force=False),
     ):
         (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "theirs").write_text("")
+    assert (tmp_path / "run" / "theirs").exists()
+
+
+@pytest.mark.parametrize("name", ["summary.json", "thesis.tex", "deeper/thesis.tex"])
+def test_a_folder_that_only_looks_like_ours_is_left_alone(tmp_path: Path, name: str) -> None:
+    own = tmp_path / "own"
+    (own / "deeper").mkdir(parents=True)
+    (own / store.MARK).write_text("{}")
+    (own / name).write_text("{}")
+    with pytest.raises(ScenarioError, match="not a result folder"):
+        _write(own, force=True)
+    assert (own / name).exists()
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", "deeper/thesis.tex", "deeper"])
+def test_a_foreign_file_among_results_is_named_and_kept(tmp_path: Path, name: str) -> None:
+    _write(tmp_path / "run")
+    foreign = tmp_path / "run" / name
+    foreign.parent.mkdir(exist_ok=True)
+    foreign.mkdir() if name == "deeper" else foreign.write_text("x")
+    named = name.split("/")[0]
+    with pytest.raises(ScenarioError, match=f"holds `{named}`, which specplan did not write"):
+        _write(tmp_path / "run", force=True)
+    assert foreign.exists()
+
+
+def test_a_foreign_file_that_came_during_a_long_run_is_kept(tmp_path: Path) -> None:
+    _write(tmp_path / "run")
+    with (
+        pytest.raises(ScenarioError, match=r"holds `notes\.txt`"),
+        store.new_folder(tmp_path / "run", force=True),
+    ):
+        (tmp_path / "run" / "notes.txt").write_text("x")
+    assert (tmp_path / "run" / "notes.txt").read_text() == "x"
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "{}", '{"files": 3}', "\x00"])
+def test_a_damaged_manifest_makes_no_folder_ours(tmp_path: Path, text: str) -> None:
+    _write(tmp_path / "run")
+    (tmp_path / "run" / store.MANIFEST).write_text(text)
+    with pytest.raises(ScenarioError, match="not a result folder"):
+        store.check_folder(tmp_path / "run", force=True)
+
+
+def test_an_empty_folder_is_as_good_as_none(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir(mode=0o700)  # as `mktemp -d` makes it
+    _write(tmp_path / "run")
+    assert store.read_summary(tmp_path / "run") == {"value": 1}
+    assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_folder_one_is_in_cannot_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError, match="is the folder you are in"):
+        store.check_folder(tmp_path, force=True)
+
+
+@pytest.mark.parametrize("length", [250, 300, 5000])
+def test_a_name_too_long_is_one_sentence(tmp_path: Path, length: int) -> None:
+    path = tmp_path / ("n" * length)
+    if length > 255:  # what a file system allows
+        with pytest.raises(ScenarioError, match="File name too long"):
+            store.check_folder(path, force=False)
+        with pytest.raises(ScenarioError, match="File name too long"):
+            store.check_file(path, force=False)
+    else:
+        store.write_text(path, "", force=False)
+        _write(tmp_path / ("m" * length))
+
+
+def test_a_link_to_nothing_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nothing")
+    with pytest.raises(ScenarioError, match="exists already"):
+        store.check_file(tmp_path / "link", force=False)
+    with pytest.raises(ScenarioError, match="not a result folder"):
+        store.check_folder(tmp_path / "link", force=True)
+
+
+def test_a_device_is_no_file_to_replace() -> None:
+    with pytest.raises(ScenarioError, match="is a device"):
+        store.check_file(Path("/dev/null"), force=True)
 
 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
