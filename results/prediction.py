@@ -226,6 +226,8 @@ def _separate_claims(p: Prediction) -> list[tuple[str, str]]:
 
 def _finite(p: Prediction) -> list[tuple[str, str]]:
     generation, plain = float(p.generation_s), float(p.baseline_generation_s)
+    if not generation:
+        return [("A whole answer", "no rounds: the pass over the prompt makes the one token")]
     return [
         (
             "A whole answer",

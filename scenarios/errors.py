@@ -45,6 +45,18 @@ class ScenarioError(Exception):
         return (type(self), (self.faults,))
 
 
+def shortened(value: object, longest: int = 60) -> str:
+    r"""Show a value within one line, however long it is.
+
+    >>> shortened("a\nb"), shortened("9" * 100, longest=5)
+    ('a\\nb', '9999…')
+    """
+    text = "".join(
+        one if one.isprintable() else ascii(one)[1:-1] for one in str(value)[: longest + 1]
+    )
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def nearest(name: str, valid: Iterable[str]) -> str | None:
     """Return the valid name closest to `name`, or None when nothing is close.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from specplan.scenarios.errors import Fault, nearest
+from specplan.scenarios.errors import Fault, nearest, shortened
 from specplan.scenarios.overrides import block_at
 from specplan.scenarios.schema import ContradictionError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from specplan.scenarios.source import Source
 
 Path_ = tuple[str, ...]
+MOST_FAULTS = 100  # more are no list that anybody reads
 
 _LIMITS = {
     "greater_than_equal": ("ge", "{} or more"),
@@ -39,7 +40,7 @@ def explain(error: ValidationError, source: Source, touched: Mapping[Path_, str]
     """Turn every error of a validation into a fault, in the order of the file."""
     found: list[tuple[Path_, str, str]] = []
     details = error.errors(include_url=False)
-    for detail in details:
+    for detail in details[:MOST_FAULTS]:
         if detail["type"] in ("too_short", "too_long") and _within(detail, details):
             continue  # items that failed are not counted
         cause = detail.get("ctx", {}).get("error")
@@ -49,7 +50,11 @@ def explain(error: ValidationError, source: Source, touched: Mapping[Path_, str]
             path = _written_path(detail["loc"], source.data)
             found.append((path, *_sentence(detail, path)))
     faults = [_placed(path, wrong, right, source, touched) for path, wrong, right in found]
-    return sorted(dict.fromkeys(faults), key=lambda fault: (fault.line or 0, fault.column or 0))
+    faults = sorted(dict.fromkeys(faults), key=lambda fault: (fault.line or 0, fault.column or 0))
+    if len(details) > MOST_FAULTS:
+        more = f"{len(details) - MOST_FAULTS:,} more things are wrong"
+        faults.append(Fault(more, f"these {MOST_FAULTS} first", source.name))
+    return faults
 
 
 def _within(outer: ErrorDetails, details: list[ErrorDetails]) -> bool:
@@ -80,9 +85,10 @@ def _written_path(loc: tuple[int | str, ...], data: Any) -> Path_:
 
 
 def _sentence(detail: ErrorDetails, path: Path_) -> tuple[str, str]:
-    kind, context, value = detail["type"], detail.get("ctx", {}), _short(detail.get("input"))
+    given = detail.get("input")
+    kind, context, value = detail["type"], detail.get("ctx", {}), shortened(given)
     if kind == "specplan":
-        return context["wrong"], context["right"]
+        return context["wrong"].replace(f"`{given}`", f"`{value}`"), context["right"]
     if kind == "missing":
         block = block_at(path[:-1])
         described = block.model_fields[path[-1]].description if block else None
@@ -129,8 +135,3 @@ def _placed(
         place = source.keys.get(above)
     line, column = place or (None, None)
     return Fault(wrong, right, source.name, line, column, ".".join(path))
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else text[:57] + "…"

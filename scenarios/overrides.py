@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
-from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.errors import Fault, ScenarioError, shortened
 from specplan.scenarios.fields import Choice, Typed
 from specplan.scenarios.schema import Scenario
 from specplan.scenarios.schema_costs import CostBlock, LinearCost
@@ -38,7 +38,7 @@ def apply_sets(data: dict[str, Any], sets: typing.Iterable[str]) -> dict[Path_, 
         _pin_measured_gamma(data)
     faults = []
     for text in sets:
-        shown = f"--set {text}"
+        shown = f"--set {shortened(text, 200)}"
         try:
             path = _apply(data, text)
             touched[path] = shown
@@ -86,7 +86,9 @@ def _apply(data: dict[str, Any], text: str) -> Path_:
     name, equals, value_text = text.partition("=")
     keys = [key.strip() for key in name.split(".")]
     if not equals or not all(keys):
-        raise ScenarioError(Fault(f"`{text}` sets nothing", "`--set speculation.gamma=3`"))
+        raise ScenarioError(
+            Fault(f"`{shortened(text)}` sets nothing", "`--set speculation.gamma=3`")
+        )
     value = _typed(parse_value(value_text))
     holder: Any = data
     path: Path_ = ()

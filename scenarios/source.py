@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 1_000_000
 MAX_VALUES = 100_000
 MAX_DEPTH = 40
+LONGEST_NUMBER = 1000
 _TAG = "tag:yaml.org,2002:"
 
 Place = tuple[int, int]
@@ -167,6 +168,8 @@ class _Reader:
                 case "bool":
                     return text.lower() == "true"
                 case "int":
+                    if len(text) > LONGEST_NUMBER:  # Python itself would not print it again
+                        raise ValueError
                     return int(text.replace("_", ""), 0 if text.lstrip("+-")[1:2].isalpha() else 10)
                 case "float":
                     return _float(text)
