@@ -81,11 +81,16 @@ def _figures(lists: Floats, draft_probability: Floats) -> RoundFigures:
     tokens, square, full = (np.empty((*lead, positions + 1)) for _ in range(3))
     tokens[..., 0], square[..., 0], full[..., 0] = 1.0, 1.0, 0.0
     np.multiply(chance, lists, out=full[..., 1:])
-    # A running sum over few positions of many points: faster than cumsum along the short axis.
-    for gamma in range(1, positions + 1):
-        kept = full[..., gamma]
-        np.add(tokens[..., gamma - 1], kept, out=tokens[..., gamma])
-        np.add(square[..., gamma - 1], (2 * gamma + 1) * kept, out=square[..., gamma])
+    if positions > full[..., 0].size:
+        tokens[..., 1:] = full[..., 1:]
+        square[..., 1:] = (2 * np.arange(1, positions + 1) + 1) * full[..., 1:]
+        np.cumsum(tokens, axis=-1, out=tokens)
+        np.cumsum(square, axis=-1, out=square)
+    else:  # few positions of many points: faster than cumsum along the short axis, equal to the bit
+        for gamma in range(1, positions + 1):
+            kept = full[..., gamma]
+            np.add(tokens[..., gamma - 1], kept, out=tokens[..., gamma])
+            np.add(square[..., gamma - 1], (2 * gamma + 1) * kept, out=square[..., gamma])
     # Rounding may leave −1e-16 where the true variance is 0 (every token accepted, or none).
     variance = np.maximum(square - tokens**2, 0.0)
     return RoundFigures(tokens, variance, chance * (np.arange(positions + 1) > 0), full)

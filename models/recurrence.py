@@ -26,17 +26,18 @@ def linear_recurrence(weights: Floats, inputs: Floats, history: Floats) -> Float
     """
     order, length = weights.shape[-1], inputs.shape[-1]
     lead = np.broadcast_shapes(weights.shape[:-1], inputs.shape[:-1], history.shape[:-1])
-    block = max(BLOCK, order)
-    response = _response(weights, block)
-    rows, columns = np.arange(block)[:, None], np.arange(order)
+    if order >= BLOCK:  # a block as long as the order costs its cube: one value at a time is less
+        return _stepped(weights, np.broadcast_to(inputs, (*lead, length)), history)
+    response = _response(weights)
+    rows, columns = np.arange(BLOCK)[:, None], np.arange(order)
     reach = np.where(
         rows[:order] <= columns, weights[..., np.minimum(rows[:order] - columns, 0) - 1], 0.0
     )
     carry = response[..., :order] @ reach
     known = np.broadcast_to(history, (*lead, order))
     solved = [known]
-    for start in range(0, length, block):
-        given = np.broadcast_to(inputs, (*lead, length))[..., start : start + block, None]
+    for start in range(0, length, BLOCK):
+        given = np.broadcast_to(inputs, (*lead, length))[..., start : start + BLOCK, None]
         size = given.shape[-2]
         found = response[..., :size, :size] @ given + carry[..., :size, :] @ known[..., None]
         solved.append(found[..., 0])
@@ -44,13 +45,25 @@ def linear_recurrence(weights: Floats, inputs: Floats, history: Floats) -> Float
     return np.concatenate(solved, axis=-1)[..., order:]
 
 
-def _response(weights: Floats, block: int) -> Floats:
-    """Lower triangular K (..., block, block): K_ik = effect of the input k on the value i."""
+def _stepped(weights: Floats, inputs: Floats, history: Floats) -> Floats:
+    """Solve the recurrence value by value; inputs (..., N) have all the leading axes."""
+    order, length = weights.shape[-1], inputs.shape[-1]
+    values = np.empty((*inputs.shape[:-1], order + length))
+    values[..., :order] = history
+    backwards = np.ascontiguousarray(weights[..., ::-1])
+    for i in range(length):
+        reached = np.einsum("...j,...j->...", backwards, values[..., i : i + order])
+        values[..., order + i] = inputs[..., i] + reached
+    return values[..., order:]
+
+
+def _response(weights: Floats) -> Floats:
+    """Lower triangular K (..., BLOCK, BLOCK): K_ik = effect of the input k on the value i."""
     order = weights.shape[-1]
-    impulse = np.zeros((*weights.shape[:-1], block))
+    impulse = np.zeros((*weights.shape[:-1], BLOCK))
     impulse[..., 0] = 1.0
-    for i in range(1, block):
+    for i in range(1, BLOCK):
         back = min(i, order)
         impulse[..., i] = (weights[..., :back] * impulse[..., i - back : i][..., ::-1]).sum(axis=-1)
-    lag = np.arange(block)[:, None] - np.arange(block)
+    lag = np.arange(BLOCK)[:, None] - np.arange(BLOCK)
     return np.where(lag >= 0, impulse[..., np.maximum(lag, 0)], 0.0)

@@ -124,6 +124,12 @@ class RoundCosts:
         return drafting + row.verify(proposed) + row.overhead_s * (gamma > 0)
 
     @property
+    def grid(self) -> bool:
+        """Whether these are the costs of several points: an array has axes beside the widths."""
+        singles = (self.step_s, self.draft_step_s, self.overhead_s, self.draft_call_s)
+        return self.verify_s.ndim > 1 or any(seconds.ndim for seconds in singles)
+
+    @property
     def extra_draft_step_s(self) -> Floats:
         """Seconds added after a fully accepted round: d, or 0 without the extra draft step."""
         return self.draft_step_s * self.extra_draft_step

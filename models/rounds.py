@@ -106,15 +106,15 @@ def finite_output(
     >>> finite_output([0.5, 0.25], 2, [1, 2, 3, 10, 128]).rounds.round(12).tolist()
     [1.0, 1.5, 2.0, 6.041015625, 73.469387755102]
     """
-    gamma = checked_gamma(gamma)
+    lengths = _whole(output_tokens)
+    laws = _lists(acceptance, gamma, draft_probability, lengths)
+    gamma = laws[0].shape[-1]
     most = np.arange(gamma + 1, dtype=np.float64)
-    found = np.asarray(proposed, dtype=np.float64) if np.size(proposed) else most
+    found = np.asarray(proposed, dtype=np.float64)[: gamma + 1] if np.size(proposed) else most
     unit = np.ones(gamma + 1)
     # One row a count: rounds, drafting rounds, catch-up rounds, drafted tokens.
     spent = np.stack([unit, np.minimum(most, 1), 0 * unit, found])
     extra = np.array([0.0, 0.0, 1.0, 0.0])
-    lengths = _whole(output_tokens)
-    laws = _lists(acceptance, gamma, draft_probability)
     lead = laws[0].ndim - 2
     spent = spent.reshape(4, *(1,) * lead, gamma + 1)
     means, _ = _moments(laws, spent, extra.reshape(4, *(1,) * lead), int(lengths.max(initial=0)))
@@ -122,6 +122,23 @@ def finite_output(
     n = np.broadcast_to(lengths, rounds.shape)
     accepted = n - rounds
     return FiniteOutput(n, rounds, drafting, caught_up, drafted, accepted, drafted - accepted)
+
+
+def mean_rounds(acceptance: Acceptance | ArrayLike, gamma: int, output_tokens: int) -> float:
+    """Exact expected rounds of one request, without the other counts of `finite_output`.
+
+    The round that ends a request leaves 0 tokens and adds no more rounds, clipped or not, so
+    x(L) = 1 + Σ_{k≤γ} P(k) x(L − k − 1) with x = 0 below 1: one linear recurrence.
+
+    >>> mean_rounds([0.5, 0.25], 2, 10)
+    6.041015625
+    """
+    left = _whole(output_tokens)
+    lists, chance, weight = _lists(acceptance, gamma, 1.0, left)
+    commits = chance[..., None] * accepted_law(lists)
+    commits[..., 0] += 1 - chance
+    rounds = linear_recurrence(commits, np.ones(int(left)), np.zeros(commits.shape[-1]))
+    return float(rounds[..., -1] @ weight) if left else 0.0
 
 
 def generation_s_moments(
@@ -146,20 +163,29 @@ def generation_s_moments(
     [0.17, 0.0314]
     """
     lengths = _whole(output_tokens)
-    laws = _lists(acceptance, gamma, draft_probability)
+    laws = _lists(acceptance, gamma, draft_probability, lengths)
     longest = int(lengths.max(initial=0))
-    means, squares = _moments(laws, costs.by_proposals(gamma), costs.extra_draft_step_s, longest)
+    seconds = costs.by_proposals(laws[0].shape[-1])
+    means, squares = _moments(laws, seconds, costs.extra_draft_step_s, longest)
     return at_index(means, lengths), at_index(squares, lengths)
 
 
 def _lists(
-    acceptance: Acceptance | ArrayLike, gamma: int, draft_probability: ArrayLike
+    acceptance: Acceptance | ArrayLike,
+    gamma: int,
+    draft_probability: ArrayLike,
+    lengths: NDArray[np.int64],
 ) -> tuple[Floats, Floats, Floats]:
-    """Return lists (..., laws, γ), draft probability (..., laws) and weight (laws,)."""
+    """Return lists (..., laws, γ), draft probability (..., laws) and weight (laws,).
+
+    γ is cut to what the longest output can draft, as deeper is clipped in every round. A γ of 1
+    stays: its rounds cost the overhead of drafting even where nothing is drafted.
+    """
+    reach = min(checked_gamma(gamma), max(int(lengths.max(initial=0)), 1))
     if isinstance(acceptance, Acceptance):
-        laws = acceptance.spread().truncated(gamma)
+        laws = acceptance.truncated(gamma).truncated(reach).spread()
         return laws.unconditional, laws.draft_probability, laws.weight
-    lists = first_positions(checked_unconditional(acceptance), gamma)[..., None, :]
+    lists = first_positions(checked_unconditional(acceptance), gamma)[..., None, :reach]
     chance = probabilities(draft_probability, "draft_probability")[..., None]
     return lists, chance, np.ones(1)
 

@@ -144,6 +144,13 @@ def _best_gamma(figures: RoundFigures, costs: RoundCosts) -> tuple[NDArray[np.in
     positions = figures.tokens.shape[-1] - 1
     last = positions if widths == 1 else min(positions, widths)
     step = costs.step_s
+    if figures.tokens.ndim == 1 and not costs.grid:
+        depths = np.arange(last + 1)  # one point: all γ in one call
+        shares = (figures.drafting[: last + 1], figures.fully_accepted[: last + 1])
+        speedups = figures.tokens[: last + 1] * (step / sum(costs.parts(depths, *shares)))
+        speedups[0] = 1.0
+        first = np.argmax(speedups)
+        return np.asarray(first, dtype=np.int64), np.asarray(speedups[first])
     most, best = np.ones(()), np.zeros((), dtype=np.int64)
     for gamma in range(1, last + 1):
         parts = costs.parts(gamma, figures.drafting[..., gamma], figures.fully_accepted[..., gamma])

@@ -1,4 +1,4 @@
-"""A progress bar for long work: on stderr, only at a terminal, only after a second."""
+"""Progress of long work on stderr: a bar at a terminal after a second, else a line at times."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 QUIET_S = 1.0
+LINE_EVERY_S = 10.0  # between two lines where stderr is no terminal
 
 
 @contextmanager
-def reporting(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Give a callback `(done, total)`, or None where nobody watches (stderr is not a terminal)."""
-    if not sys.stderr.isatty():
-        yield None
+def reporting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a callback `(done, total)` that shows how far the work is."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield _lines(what)
         return
     from rich.console import Console
     from rich.progress import (
@@ -52,3 +53,17 @@ def reporting(what: str) -> Iterator[Callable[[int, int], None] | None]:
     finally:
         if shown:
             bar.stop()
+
+
+def _lines(what: str) -> Callable[[int, int], None]:
+    """Write one line every `LINE_EVERY_S`, none for work that is shorter than that."""
+    last = time.perf_counter()
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last >= LINE_EVERY_S and done < total:
+            last = now
+            sys.stderr.write(f"{what}: {done:,} of {total:,}\n")
+
+    return report

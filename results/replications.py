@@ -63,8 +63,7 @@ def replicated(scenarios: Sequence[Scenario], how: Replications) -> Replicated:
         ):
             for which, seed, figures in replicate(scenarios, seeds, metrics.summary, executor):
                 done[which, seed] = figures
-                if progress is not None:
-                    progress(len(done), total)
+                progress(len(done), total)
     except KeyboardInterrupt:
         interrupted = True
     places = range(len(scenarios))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from specplan.results.sweep_text import grid_text, highlights
 from specplan.scenarios.errors import Fault, ScenarioError, nearest
 from specplan.sim.executors import cluster, local
 from specplan.sim.ledger import Ledger
-from specplan.sim.sweep import Grid, at, predict_grid, simulate_grid, simulate_point
+from specplan.sim.sweep import Grid, at, check_ends, predict_grid, simulate_grid, simulate_point
 from specplan.sim.vectorised import one_call
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 WAYS = ("closed-form", "simulate")
 LARGEST = {"closed-form": 20_000_000, "simulate": 5_000}  # more needs --yes
-SECONDS_PER_CALL = 2e-3  # one closed form with its scenario
+LARGEST_CALLS = 20_000  # closed forms that are no part of a larger call; more needs --yes
+SECONDS_PER_CALL = 1e-2  # one closed form with its scenario
 SECONDS_PER_POINT = 1e-6  # one more point of a vectorised closed form
 PILOT_REQUESTS = 200
 LEDGER = "ledger.sqlite"
@@ -90,9 +92,13 @@ def sweep_answer(
 
 def _interrupted(ledger: Ledger, design: Design) -> Answer:
     done = len(ledger.known())
-    says = f"interrupted; {done:,} of {len(design):,} points are in {ledger.path}; --resume goes on"
+    if done:
+        goes_on = f"{done:,} of {len(design):,} points are in {ledger.path}; --resume goes on"
+    else:
+        ledger.remove()
+        goes_on = "no point was finished, nothing was written"
     value = {"interrupted": True, "points": len(design), "points_done": done}
-    return Answer(value, says, exit_code=INTERRUPTED)
+    return Answer(value, "", [f"interrupted; {goes_on}"], exit_code=INTERRUPTED)
 
 
 def compute(scenario: Scenario, design: Design, means: Means, ledger: Ledger | None) -> Grid:
@@ -112,7 +118,7 @@ def compute(scenario: Scenario, design: Design, means: Means, ledger: Ledger | N
 def check_size(scenario: Scenario, design: Design, means: Means) -> None:
     """Refuse what is not a way, and a grid above the limit without `yes`; say how long it takes.
 
-    Raises ScenarioError, also when the first point is not a valid scenario.
+    Raises ScenarioError, also when an end of a field is not a valid scenario.
     """
     if means.by not in WAYS:
         close = nearest(means.by, WAYS)
@@ -120,20 +126,27 @@ def check_size(scenario: Scenario, design: Design, means: Means) -> None:
         raise ScenarioError(Fault(f"`--by {means.by}` is not a way to compute a point", hint))
     if means.cluster and means.by != "simulate":
         raise ScenarioError(Fault("--cluster computes simulations", "--by simulate with it"))
+    check_ends(scenario, design)
     first = at(scenario, next(iter(design.points())))
-    if len(design) > LARGEST[means.by] and not means.yes:
+    many = means.by == "closed-form" and _calls(design) > LARGEST_CALLS
+    if (len(design) > LARGEST[means.by] or many) and not means.yes:
         lasts = _words(_seconds(first, design, means))
-        wrong = (
-            f"{len(design):,} points are more than {LARGEST[means.by]:,}; they take about {lasts}"
-        )
+        most = f"{LARGEST[means.by]:,}"
+        if many:
+            most = f"{LARGEST_CALLS:,} that cannot be computed in one call"
+        wrong = f"{len(design):,} points are more than {most}; they take about {lasts}"
         raise ScenarioError(Fault(wrong, "fewer values, or --yes to compute them all"))
+
+
+def _calls(design: Design) -> int:
+    """Count the closed forms of a grid: one a combination of fields that cannot be arrays."""
+    return prod(len(group[0]) for group in design.groups if not one_call(group))
 
 
 def _seconds(first: Scenario, design: Design, means: Means) -> float:
     """Estimate the length of a sweep from a short simulation of its first point."""
     if means.by == "closed-form":
-        calls = np.prod([len(g[0]) for g in design.groups if not one_call(g)])
-        return float(calls * SECONDS_PER_CALL + len(design) * SECONDS_PER_POINT)
+        return _calls(design) * SECONDS_PER_CALL + len(design) * SECONDS_PER_POINT
     asked = first.workload.requests or PILOT_REQUESTS
     pilot = at(first, [f"workload.requests={min(asked, PILOT_REQUESTS)}"])
     simulate_point(pilot, metrics.summary)  # the first call compiles

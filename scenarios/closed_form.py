@@ -62,17 +62,21 @@ def predict(scenario: Scenario) -> Prediction:
     return predict_at(scenario, operating_point(scenario))
 
 
-def predict_at(scenario: Scenario, point: OperatingPoint) -> Prediction:
-    """Compute the closed form at a given batch, context and γ; raises ScenarioError."""
+def predict_at(scenario: Scenario, point: OperatingPoint, *, finite: bool = True) -> Prediction:
+    """Compute the closed form at a given batch, context and γ; raises ScenarioError.
+
+    The exact figures of a `finite` output take a recursion, nearly all of the time of one point.
+    """
     at = Priced(scenario, point.context_tokens)
     made = round(point.output_tokens) - at.by_prefill
+    exact = finite and made <= LONGEST_EXACT
     try:
         return speedup.predict(
             at.acceptance,
             point.gamma,
             at.costs(point.batch, point.gamma),
             draft_operations_ratio=scenario.draft.operations_ratio or 0.0,
-            output_tokens=max(made, 0) if made <= LONGEST_EXACT else None,
+            output_tokens=max(made, 0) if exact else None,
         )
     except ValueError as error:
         raise ScenarioError(Fault(str(error), field=scenario.name)) from None

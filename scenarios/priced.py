@@ -9,7 +9,7 @@ import numpy as np
 from specplan.models import speedup
 from specplan.models.long_run import round_figures
 from specplan.models.round_costs import round_costs
-from specplan.models.rounds import finite_output
+from specplan.models.rounds import mean_rounds
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Priced:
         gamma = self.scenario.gamma
         if made > LONGEST_EXACT:
             return made / float(self.acceptance.tokens_per_round(gamma))
-        return float(finite_output(self.acceptance, gamma, made).rounds)
+        return mean_rounds(self.acceptance, gamma, made)
 
     def prompt_s(self, prompt_tokens: float) -> Callable[[float], float]:
         """Seconds that one mean prompt takes from an engine, as a function of the batch."""

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.models import speedup
-from specplan.scenarios import closed_form
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.load import override
 from specplan.sim.design import Design
 from specplan.sim.ledger import numbers_of, point_key
-from specplan.sim.vectorised import one_call, predict_at_once
+from specplan.sim.vectorised import one_call, predict_at_once, without_finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -108,6 +107,25 @@ def at(scenario: Scenario, settings: Iterable[str]) -> Scenario:
         raise ScenarioError(told) from None
 
 
+def check_ends(scenario: Scenario, design: Design) -> None:
+    """Validate the smallest and the largest value of every field before any work on a grid.
+
+    A field of words is tried at its first and last. Each is a point of the grid, the other groups
+    at their first value. Raises ScenarioError.
+    """
+    first = [0] * len(design.groups)
+    tried = {tuple(first)}
+    at(scenario, design.settings(first))
+    for index, group in enumerate(design.groups):
+        for axis in group:
+            numbers = np.arange(len(axis)) if axis.numbers is None else axis.numbers
+            for end in (int(np.argmin(numbers)), int(np.argmax(numbers))):
+                place = (*first[:index], end, *first[index + 1 :])
+                if place not in tried:
+                    tried.add(place)
+                    at(scenario, design.settings(place))
+
+
 def predict_grid(scenario: Scenario, design: Design, progress: Progress | None = None) -> Grid:
     """Compute the closed form at every point, in one call where `sim.vectorised` allows.
 
@@ -115,6 +133,7 @@ def predict_grid(scenario: Scenario, design: Design, progress: Progress | None =
     the `FIGURES` of `models.speedup.Prediction`, NaN where one does not exist. Raises ScenarioError
     when any point is not a valid scenario.
     """
+    check_ends(scenario, design)
     groups, shape = design.groups, design.shape
     fast = [i for i, group in enumerate(groups) if one_call(group)]
     slow = [i for i in range(len(groups)) if i not in fast]
@@ -142,7 +161,7 @@ def _part(scenario: Scenario, chosen: Sequence[str], design: Design) -> speedup.
     found = predict_at_once(lambda more: at(scenario, [*chosen, *more]), design.groups)
     if found is not None:
         return found
-    each = [closed_form.predict(at(scenario, [*chosen, *more])) for more in design.points()]
+    each = [without_finite(at(scenario, [*chosen, *more])) for more in design.points()]
     return speedup.Prediction(
         **{
             field.name: np.array([getattr(p, field.name) for p in each]).reshape(design.shape)
@@ -167,6 +186,7 @@ def simulate_grid(  # noqa: PLR0917
     order in which points finish. Raises ScenarioError before the first run when any point is not a
     valid scenario, and when a worker process dies.
     """
+    check_ends(scenario, design)
     asked = [at(scenario, settings) for settings in design.points()]
     keys = [point_key(point, measure.__qualname__) for point in asked]
     rows = ledger.known() if ledger is not None else {}

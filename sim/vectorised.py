@@ -47,7 +47,7 @@ def predict_at_once(
     `at` makes the scenario of some settings. Raises ScenarioError where an end is no valid value.
     """
     if not groups:
-        return closed_form.predict(at(()))
+        return without_finite(at(()))
     places = _corners(groups)
     corners = [
         at([f"{a.path}={a.values[i]}" for group, i in zip(groups, p, strict=True) for a in group])
@@ -59,6 +59,11 @@ def predict_at_once(
     acceptance, gamma, costs = vectors
     ratio = corners[0].draft.operations_ratio or 0.0
     return speedup.predict(acceptance, gamma, costs, draft_operations_ratio=ratio)
+
+
+def without_finite(scenario: Scenario) -> speedup.Prediction:
+    """Predict one point of a sweep, which keeps no figure of a finite output."""
+    return closed_form.predict_at(scenario, closed_form.operating_point(scenario), finite=False)
 
 
 def _corners(groups: Sequence[Group]) -> list[tuple[int, ...]]:

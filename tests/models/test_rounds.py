@@ -15,6 +15,7 @@ from specplan.models.round_costs import RoundCosts, round_costs
 from specplan.models.rounds import (
     finite_output,
     generation_s_moments,
+    mean_rounds,
     tokens_per_round,
     tokens_per_round_variance,
 )
@@ -264,3 +265,30 @@ def test_everything_broadcasts() -> None:
 def test_bad_input_is_refused_with_its_value(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=9),
+    st.integers(0, 40),
+    st.floats(0, 1),
+)
+def test_mean_rounds_are_those_of_the_whole_recursion(
+    conditional: list[float], n: int, hit: float
+) -> None:
+    law = Acceptance.from_conditional(conditional, hit)
+    gamma = len(conditional)
+    assert_allclose(mean_rounds(law, gamma, n), finite_output(law, gamma, n).rounds, rtol=1e-12)
+
+
+def test_drafting_beyond_the_output_is_clipped() -> None:
+    """γ = 400 and γ = n − 1 are the same rounds of an output of n tokens (MODEL.md §1)."""
+    lists = unconditional_from_alpha(0.9, 400)
+    costs = round_costs(0.1, 0.1, 0.02, overhead_s=0.01)
+    for n in (1, 2, 7):
+        gamma = max(n - 1, 1)
+        deep, near = (finite_output(lists, g, n) for g in (400, gamma))
+        assert (deep.rounds, deep.drafted_tokens) == (near.rounds, near.drafted_tokens)
+        assert mean_rounds(lists, 400, n) == pytest.approx(float(near.rounds), rel=1e-12)
+        seconds = [generation_s_moments(lists, g, n, costs)[0] for g in (400, gamma)]
+        assert seconds[0] == seconds[1]
+    assert float(generation_s_moments(lists, 400, 1, costs)[0]) == pytest.approx(0.11)

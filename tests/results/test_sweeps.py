@@ -89,6 +89,8 @@ def test_results_of_another_scenario_are_refused(tmp_path: Path) -> None:
     [
         (["seed=1..5001"], Means("simulate"), r"5,001 points are more than 5,000; they take about"),
         (["draft.step=1ms..2ms:20000001"], Means(), "is not a number of values"),
+        (["workload.output_tokens=1..20001"], Means(), "cannot be computed in one call"),
+        (["speculation.gamma=0..1000000"], Means(), "1000 or less"),
         (["seed=1..2"], Means("simulated"), "did you mean `simulate`"),
         (["seed=1..2"], Means(cluster="tcp://127.0.0.1:1"), "--cluster computes simulations"),
         (["speculation.gama=1..2"], Means(), "did you mean `gamma`"),

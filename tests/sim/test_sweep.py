@@ -119,5 +119,22 @@ def test_a_bad_point_is_found_before_the_first_run() -> None:
     assert executor.count == 0
 
 
+@pytest.mark.parametrize("gammas", ["0..1000000", "0..5000", "5000,1,2"])
+def test_the_ends_of_a_field_are_tried_before_any_work(gammas: str) -> None:
+    looked: list[int] = []
+    design = parse_design([f"speculation.gamma={gammas}", "draft.step=1ms..2ms:10"])
+    with pytest.raises(ScenarioError, match=r"gamma: is (1000000|5000) \(1000 or less\)"):
+        predict_grid(TOY, design, lambda done, _: looked.append(done))
+    assert not looked
+
+
+def test_a_sweep_over_deep_drafts_is_the_asymptote() -> None:
+    """One stream, α .5, T = V = 100 ms, d = 20 ms: τ·T/R = (2 − .5^γ)/(1 + .2 γ) (MODEL.md §3)."""
+    grid = predict_grid(TOY, parse_design(["speculation.gamma=0,1,2,64,200"]))
+    gamma = np.array([0, 1, 2, 64, 200])
+    expected = (2 - 0.5**gamma) / (1 + 0.2 * gamma)
+    assert grid.columns["speedup"] == pytest.approx(expected, rel=1e-12)
+
+
 def test_what_is_no_number_is_left_out() -> None:
     assert list(numbers_of({"a": 2, "b": "text", "c": None, "d": {}})) == ["a", "c"]
