@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from specplan.commands import evidence, files, measured, plan, run, view
+from specplan.commands.shared import unwritable
 
 app = typer.Typer(
     name="specplan",
@@ -73,7 +74,10 @@ def main() -> None:
             stream, "reconfigure"
         ):  # a terminal without Unicode shows `?`, and does not fail
             stream.reconfigure(errors="replace")
-    app()
+    try:
+        app()
+    except OSError as error:  # --help and --version print without us
+        sys.exit(unwritable(error))
 
 
 if __name__ == "__main__":

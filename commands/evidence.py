@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, ScenarioName, Sets, show
+from specplan.commands.shared import AsJson, ScenarioName, Sets, new_path, old_path, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -75,7 +75,11 @@ def law(  # noqa: PLR0917
 def acceptance_import(  # noqa: PLR0917
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILES...", help="Metrics, logs, benchmark results, of any kind."),
+        typer.Argument(
+            metavar="FILES...",
+            parser=old_path,
+            help="Metrics, logs, benchmark results, of any kind.",
+        ),
     ],
     model: Annotated[str, typer.Option(help="Keep one model of several.")] = "",
     gamma: Annotated[
@@ -92,7 +96,13 @@ def acceptance_import(  # noqa: PLR0917
     as_json: AsJson = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the block into this new file."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            parser=new_path,
+            help="Write the block into this new file.",
+        ),
     ] = None,
 ) -> None:
     """Read what engines and benchmarks write and print a block for a scenario.

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, show
+from specplan.commands.shared import AsJson, new_path, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
 
 
 def init(
-    file: Annotated[Path, typer.Argument(metavar="[FILE]")] = Path("scenario.yaml"),
+    file: Annotated[Path, typer.Argument(metavar="[FILE]", parser=new_path)] = Path(
+        "scenario.yaml"
+    ),
     answers: Annotated[
         list[str] | None,
         typer.Option("--answer", "-a", metavar="NAME=VALUE", help="Answer a question beforehand."),
@@ -34,7 +36,11 @@ def init(
         from specplan.results.starting import ask, init_answer, read_answers
 
         given = read_answers(answers or ())
-        asked = ask(given, typer.prompt) if sys.stdin.isatty() and not as_json else given
+        asked = (
+            ask(given, typer.prompt)
+            if sys.stdin is not None and sys.stdin.isatty() and not as_json
+            else given
+        )
         return init_answer(file, asked, force=force)
 
     show(answer, as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, show
+from specplan.commands.shared import AsJson, new_path, old_path, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -17,7 +17,9 @@ def calibrate(  # noqa: PLR0917
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="FILE...", help="Results of serving benchmarks, or tables of pass times."
+            metavar="FILE...",
+            parser=old_path,
+            help="Results of serving benchmarks, or tables of pass times.",
         ),
     ] = None,
     point: Annotated[
@@ -43,11 +45,16 @@ def calibrate(  # noqa: PLR0917
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="CONFIG", help="A model's config.json, for tables of operators."),
+        typer.Option(
+            metavar="CONFIG",
+            parser=old_path,
+            help="A model's config.json, for tables of operators.",
+        ),
     ] = None,
     label: Annotated[str, typer.Option(help="Keep the system of this label.")] = "",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the scenario.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", parser=new_path, help="Write the scenario."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -85,11 +92,21 @@ def validate(
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page with the plot and all rows."),
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            parser=new_path,
+            help="Write a page with the plot and all rows.",
+        ),
     ] = None,
     markdown: Annotated[
         Path | None,
-        typer.Option("--markdown", metavar="FILE", help="Write the table as docs/accuracy.md is."),
+        typer.Option(
+            "--markdown",
+            metavar="FILE",
+            parser=new_path,
+            help="Write the table as docs/accuracy.md is.",
+        ),
     ] = None,
     as_json: AsJson = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import ALL_CORES, AsJson, Folder, Force, ScenarioName, Sets, show
+from specplan.commands.shared import (
+    ALL_CORES,
+    AsJson,
+    Folder,
+    Force,
+    ScenarioName,
+    Sets,
+    new_path,
+    show,
+)
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -54,7 +63,11 @@ def simulate(  # noqa: PLR0917
     ] = False,
     timeline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write who held which GPU when, as a Chrome trace."),
+        typer.Option(
+            metavar="FILE",
+            parser=new_path,
+            help="Write who held which GPU when, as a Chrome trace.",
+        ),
     ] = None,
     timeline_from: Annotated[
         str, typer.Option(metavar="TIME", help="Where the timeline begins: '60 s'.")

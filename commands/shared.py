@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rich.console import RenderableType
+
     from specplan.results.answer import Answer
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 BROKEN_PIPE = 141  # 128 + SIGPIPE: the reader (`| head`) went away, which is no error of ours
+# What the system refuses for reasons that lie outside of us: no mistake to report.
+OUTSIDE = {
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+    errno.ELOOP,
+    errno.EMFILE,
+    errno.ENAMETOOLONG,
+    errno.ENFILE,
+    errno.ENOSPC,
+    errno.EPERM,
+    errno.EROFS,
+}
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h
 ALL_CORES = "as many as cores"  # in --help, which is the same on every machine
+
+
+def new_path(text: str) -> Path:
+    """Read the name of something to write; `.`, `/` and nothing at all are no names."""
+    path = Path(text)
+    if not path.name:
+        raise typer.BadParameter(f"`{text}` names nothing that could be made")
+    return path
+
+
+def old_path(text: str) -> Path:
+    """Read the name of something to read; an empty one would be the current folder."""
+    if not text:
+        raise typer.BadParameter("the name is empty")
+    return Path(text)
+
 
 ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A scenario file, or a name from `specplan list`.")
@@ -32,7 +67,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", metavar="FOLDER", help="Write the results into this new folder."
+        "--output",
+        "-o",
+        metavar="FOLDER",
+        parser=new_path,
+        help="Write the results into this new folder.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace FOLDER if specplan wrote it before.")]
@@ -45,15 +84,16 @@ def show(make: Callable[[], Answer], as_json: bool) -> None:
         print_answer(answer, as_json)
     except KeyboardInterrupt:
         leave("interrupted; nothing was written", INTERRUPTED)
-    except BrokenPipeError:
-        # Python would complain again when it flushes stdout on exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(BROKEN_PIPE) from None
+    except UnwritableError as error:
+        raise typer.Exit(unwritable(error.__cause__)) from None
     except Exception as error:
         from specplan.scenarios.errors import ScenarioError
 
         if isinstance(error, ScenarioError):
             leave(str(error), 2)
+        if isinstance(error, OSError) and error.errno in OUTSIDE:
+            where = f"{str(error.filename)[:120]}: " if error.filename else ""
+            leave(f"{where}{error.strerror}", 2)
         if os.environ.get("SPECPLAN_TRACEBACK"):
             raise
         says = f"{type(error).__name__}: {error} (SPECPLAN_TRACEBACK=1 shows where)"
@@ -62,22 +102,71 @@ def show(make: Callable[[], Answer], as_json: bool) -> None:
 
 
 def print_answer(answer: Answer, as_json: bool) -> None:
-    """Print an answer to stdout, its notes to stderr."""
-    if as_json:
-        from specplan.results.store import dumps
+    """Print an answer to stdout, its notes to stderr; raises UnwritableError."""
+    try:
+        if as_json:
+            from specplan.results.store import dumps
 
-        print(dumps(answer.json), flush=True)  # noqa: T201
-    else:
-        from rich.console import Console
-
-        # `highlight` would colour every number.
-        Console(highlight=False, emoji=False).print(answer.text)
-        sys.stdout.flush()
-    for note in answer.notes:
-        typer.echo(note, err=True)
+            _write_out(dumps(answer.json) + "\n")
+        elif answer.text != "":  # an answer may have notes alone
+            _print_text(answer.text)
+        for note in answer.notes:
+            typer.echo(note, err=True)
+    except OSError as error:
+        raise UnwritableError from error
 
 
-def leave(message: str, code: int) -> None:
+def _print_text(text: RenderableType) -> None:
+    from rich.console import Console
+
+    # `highlight` would colour every number.
+    console = Console(highlight=False, emoji=False)
+    if console.is_terminal:
+        console.print(text)
+        return
+    written = StringIO()
+    plain = Console(file=written, width=console.width, highlight=False, emoji=False)
+    plain.print(text)
+    lines = written.getvalue().split("\n")
+    _write_out("\n".join(line.rstrip(" ") for line in lines))
+
+
+def _write_out(text: str) -> None:
+    if sys.stdout is None:  # `>&-`
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+class UnwritableError(Exception):
+    """Standard output or standard error cannot be written; its cause says why."""
+
+
+def unwritable(cause: BaseException | None) -> int:
+    """Say that stdout or stderr failed, unless only the reader went away; return the exit code."""
+    _discard_output()
+    if isinstance(cause, BrokenPipeError):
+        return BROKEN_PIPE
+    _say(f"the output cannot be written: {getattr(cause, 'strerror', cause)}")
+    return 2
+
+
+def _discard_output() -> None:
+    """Let Python's own flush on exit succeed: it would complain again of what we have told."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, AttributeError):
+            if stream is not None:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def leave(message: str, code: int) -> NoReturn:
     """Say one thing on stderr and leave with this exit code."""
-    typer.echo(message, err=True)
+    _say(message)
     raise typer.Exit(code)
+
+
+def _say(message: str) -> None:
+    with suppress(OSError):  # nobody is left to tell
+        typer.echo(message, err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, Sets, show
+from specplan.commands.shared import AsJson, Sets, new_path, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -22,7 +22,13 @@ def report(  # noqa: PLR0917
     as_json: AsJson = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The page; report.html if absent."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            parser=new_path,
+            help="The page; report.html if absent.",
+        ),
     ] = None,
     png: Annotated[bool, typer.Option("--png", help="Each figure as a PNG file, too.")] = False,
     svg: Annotated[bool, typer.Option("--svg", help="Each figure as an SVG file, too.")] = False,

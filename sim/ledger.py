@@ -119,6 +119,11 @@ class Ledger:
         """Let go of the file."""
         self._database.close()
 
+    def remove(self) -> None:
+        """Let go of the file and delete it."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
     def __enter__(self) -> Self:
         return self
 

@@ -62,9 +62,8 @@ def test_a_folder_that_appeared_meanwhile_is_not_replaced(tmp_path: Path) -> Non
         pytest.raises(ScenarioError, match="appeared while"),
         store.new_folder(tmp_path / "run", force=False),
     ):
-        (tmp_path / "run").mkdir()
-        (tmp_path / "run" / "theirs").write_text("")
-    assert (tmp_path / "run" / "theirs").exists()
+        _write(tmp_path / "run", text="2")
+    assert store.read_summary(tmp_path / "run") == {"value": 2}
 
 
 @pytest.mark.parametrize("name", ["summary.json", "thesis.tex", "deeper/thesis.tex"])
@@ -84,7 +83,7 @@ def test_a_foreign_file_among_results_is_named_and_kept(tmp_path: Path, name: st
     foreign = tmp_path / "run" / name
     foreign.parent.mkdir(exist_ok=True)
     foreign.mkdir() if name == "deeper" else foreign.write_text("x")
-    named = name.split("/")[0]
+    named = name.split("/", maxsplit=1)[0]
     with pytest.raises(ScenarioError, match=f"holds `{named}`, which specplan did not write"):
         _write(tmp_path / "run", force=True)
     assert foreign.exists()
