@@ -42,6 +42,7 @@ class Prediction:
     break_even_draft_step_s: Floats
     best_gamma: NDArray[np.int64]
     best_gamma_speedup: Floats
+    best_gamma_searched_to: NDArray[np.int64]
     speedup_perfect_draft: Floats
     speedup_free_draft: Floats
     operations_factor: Floats
@@ -89,7 +90,7 @@ def predict(
     draft_s, verify_s, overhead_s = costs.parts(draft, drafting, full)
     round_s = draft_s + verify_s + overhead_s
     drafted = drafting * costs.proposals(draft)
-    best, best_speedup = _best_gamma(figures, costs)
+    best, best_speedup, searched_to = _best_gamma(figures, costs)
     with np.errstate(invalid="ignore", divide="ignore"):
         wasted = draft_s * np.where(drafted > 0, 1 - (tokens - 1) / drafted, 0.0)
     draft_tokens = drafted + full * costs.extra_draft_step
@@ -108,6 +109,7 @@ def predict(
         "break_even_draft_step_s": _break_even_draft_step_s(draft, drafting, full, tokens, costs),
         "best_gamma": best,
         "best_gamma_speedup": best_speedup,
+        "best_gamma_searched_to": np.array(searched_to, dtype=np.int64),
         "speedup_perfect_draft": (1 + drafted) * step / perfect_s,
         "speedup_free_draft": tokens * step / (verify_s + overhead_s),
         "operations_factor": operations / tokens,
@@ -138,8 +140,11 @@ def _whole_gamma(gamma: ArrayLike, positions: int) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def _best_gamma(figures: RoundFigures, costs: RoundCosts) -> tuple[NDArray[np.int64], Floats]:
-    """Search γ = 0..positions for the least time per token; the smallest γ wins a tie."""
+def _best_gamma(figures: RoundFigures, costs: RoundCosts) -> tuple[NDArray[np.int64], Floats, int]:
+    """Search γ = 0..positions for the least time per token; the smallest γ wins a tie.
+
+    Also returns the last γ that was tried.
+    """
     widths = np.atleast_1d(costs.verify_s).shape[-1]
     positions = figures.tokens.shape[-1] - 1
     last = positions if widths == 1 else min(positions, widths)
@@ -150,14 +155,14 @@ def _best_gamma(figures: RoundFigures, costs: RoundCosts) -> tuple[NDArray[np.in
         speedups = figures.tokens[: last + 1] * (step / sum(costs.parts(depths, *shares)))
         speedups[0] = 1.0
         first = np.argmax(speedups)
-        return np.asarray(first, dtype=np.int64), np.asarray(speedups[first])
+        return np.asarray(first, dtype=np.int64), np.asarray(speedups[first]), last
     most, best = np.ones(()), np.zeros((), dtype=np.int64)
     for gamma in range(1, last + 1):
         parts = costs.parts(gamma, figures.drafting[..., gamma], figures.fully_accepted[..., gamma])
         speedup = figures.tokens[..., gamma] * (step / (parts[0] + parts[1] + parts[2]))
         best = np.where(speedup > most, gamma, best)
         most = np.maximum(speedup, most)
-    return best, most
+    return best, most, last
 
 
 def _break_even_alpha(gamma: NDArray[np.int64], drafting: Floats, costs: RoundCosts) -> Floats:

@@ -107,7 +107,7 @@ def _facts(scenario: Scenario, found: Prediction, point: OperatingPoint) -> list
                 f"{milliseconds(float(found.break_even_draft_step_s))} "
                 f"(now {milliseconds(draft_now_s)})",
             ),
-            ("Best γ", f"{int(found.best_gamma)}: {times(float(found.best_gamma_speedup))}"),
+            ("Best γ", prediction.best_words(scenario, found)),
             ("With a perfect draft", times(float(found.speedup_perfect_draft))),
             ("With a free draft", times(float(found.speedup_free_draft))),
         ]

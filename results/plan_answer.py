@@ -22,6 +22,7 @@ from specplan.results.planning.objectives import objectives_of
 from specplan.results.planning.placements import Placed, placements
 from specplan.results.planning.rates import Fleet, crossover, fewest_replicas
 from specplan.results.planning.sensitivity import Swing, tornado
+from specplan.results.searched import search_note
 from specplan.results.spending import gpu_seconds_per_million
 from specplan.sim.executors import cluster, local
 
@@ -66,6 +67,18 @@ class Plan:
     schedule: Schedule | None
     placements: list[Placed]
     swings: list[Swing]
+
+    @property
+    def searched_to(self) -> int | None:
+        """The largest γ that was simulated; None where none was."""
+        return max((choice.gamma for choice in self.gammas), default=None)
+
+    @property
+    def best_gamma_note(self) -> str | None:
+        """Where the best γ is only the largest that was simulated: how to look further."""
+        if self.searched_to is None:
+            return None
+        return search_note(self.scenario, self.gammas[0].gamma, self.searched_to)
 
     @property
     def feasible(self) -> bool:
@@ -172,6 +185,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "ways": {name: _way_json(plan, way, price) for name, way in plan.ways.items()},
         "crossover": _capacity_json(plan.crossover) if plan.crossover else None,
         "best_gamma": plan.gammas[0].gamma if plan.gammas else None,
+        "best_gamma_searched_to": plan.searched_to,
+        "best_gamma_note": plan.best_gamma_note,
         "gammas": [
             {
                 "gamma": c.gamma,

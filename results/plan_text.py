@@ -131,6 +131,8 @@ def _gammas(plan: Plan) -> Iterator[RenderableType]:
     others = [str(c.gamma) for c in plan.gammas[1:] if c.as_good]
     told = f" (these runs cannot tell it from {', '.join(others)})" if others else ""
     yield Text(f"Best γ is {best.gamma}{told}.")
+    if plan.best_gamma_note:
+        yield Text(f"It is {plan.best_gamma_note}".replace(": --set", ":\n  --set"))
     yield columns(
         ("γ", "TPOT", "E2EL", "latency/best", "± 95 %"),
         [

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from specplan.results import store
 from specplan.results.answer import Answer
+from specplan.results.searched import search_note
 from specplan.results.tables import bars, facts, heading, milliseconds, number, percent, times
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
     value = {
         "scenario_name": scenario.name,
         **prediction_json(prediction),
+        "best_gamma_note": best_gamma_note(scenario, prediction),
         "verdict": verdict(prediction),
         "batch": point.batch,
         "context_tokens": point.context_tokens,
@@ -149,7 +151,7 @@ def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
         )
     ]
     if gamma == 0:
-        return [*rows, ("Best γ for these costs", _best(p))]
+        return [*rows, ("Best γ for these costs", best_words(scenario, p))]
     sentence = reason(p)
     rows += [
         ("Why", sentence[0].upper() + sentence[1:]),
@@ -160,7 +162,7 @@ def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
             f"{float(p.tokens_per_round_variance) ** 0.5:.3g})",
         ),
         ("Break-even", _break_even(p, *now(scenario, p))),
-        ("Best γ for these costs", _best(p)),
+        ("Best γ for these costs", best_words(scenario, p)),
         (
             "Ceilings",
             f"perfect draft {times(float(p.speedup_perfect_draft))}, "
@@ -185,12 +187,22 @@ def _break_even(p: Prediction, alpha_now: float, draft_now_s: float) -> str:
     return f"{needed}, and no draft step (a free draft is too slow, too)"
 
 
-def _best(p: Prediction) -> str:
-    best = int(p.best_gamma)
+def best_gamma_note(scenario: Scenario, p: Prediction) -> str | None:
+    """Say where the best γ is only the end of what was searched, and how to look further."""
+    return search_note(scenario, int(p.best_gamma), int(p.best_gamma_searched_to))
+
+
+def best_words(scenario: Scenario, p: Prediction) -> str:
+    """Name the best γ and its speedup, and the end of the search where that is all it is."""
+    best, note = int(p.best_gamma), best_gamma_note(scenario, p)
+    if not scenario.gamma and note:
+        return note
     if best == 0:
         return "γ = 0: no speculation, plain decoding is fastest"
     here = " (as set)" if best == int(p.gamma) else ""
-    return f"γ = {best}{here}: {times(float(p.best_gamma_speedup))}"
+    says = f"γ = {best}{here}: {times(float(p.best_gamma_speedup))}"
+    # The setting stays in one piece, to be copied.
+    return f"{says}, {note}".replace(": --set", ":\n--set") if note else says
 
 
 def _waterfall(p: Prediction) -> RenderableType:
@@ -219,7 +231,9 @@ def _separate_claims(p: Prediction) -> list[tuple[str, str]]:
         (
             "Memory traffic",
             f"{number(reads)} reads of the target's weights per token (plain: 1; "
-            f"{percent(1 - reads)} fewer)",
+            f"{percent(1 - reads)} fewer)"
+            if int(p.gamma)
+            else "1 read of the target's weights per token: this is plain decoding",
         ),
     ]
 

@@ -175,7 +175,8 @@ def closed_sections(made: Curves) -> Iterator[Section]:
             (f"{milliseconds(float(found.tpot_s))} per token in the closed form. {where}",),
             figure=figures_closed.waterfall(found),
         )
-        yield Section("Which γ", (where,), figure=figures_closed.speedup_by_gamma(made))
+        best = f"Best γ for these costs: {prediction.best_words(scenario, found)}."
+        yield Section("Which γ", (where, best), figure=figures_closed.speedup_by_gamma(made))
         memory = figures_memory.kv_memory(scenario)
         if memory is not None:
             yield Section(

@@ -49,6 +49,7 @@ FIGURES = (
     "break_even_draft_step_s",
     "best_gamma",
     "best_gamma_speedup",
+    "best_gamma_searched_to",
     "speedup_perfect_draft",
     "speedup_free_draft",
     "operations_factor",
