@@ -127,6 +127,16 @@ def _policy(scenario: Scenario) -> Iterator[Contradiction]:
         yield ("speculation", "confidence_stop"), wrong, "only to `method: draft_model`"
 
 
+def _or_a_rule(path: Path_, block: AcceptanceBlock, gamma: int, deepest: int) -> str:
+    """Name the other ways out of too few positions; what is replayed has no rule."""
+    for index, part in enumerate(block.mixture or ()):
+        if part.covers(gamma) < deepest:
+            return _or_a_rule((*path, "mixture", str(index)), part, gamma, deepest)
+    if block.kind not in block.belongs["extend"]:
+        return "or a smaller γ"
+    return f"a smaller γ, or a rule: `--set {'.'.join(path)}.extend=last_ratio`"
+
+
 def _acceptance(scenario: Scenario) -> Iterator[Contradiction]:
     gamma, deepest = scenario.gamma, scenario.deepest_gamma
     blocks: list[tuple[Path_, AcceptanceBlock | None]]
@@ -146,8 +156,8 @@ def _acceptance(scenario: Scenario) -> Iterator[Contradiction]:
         if covered < deepest:
             by = f"gamma is {gamma}" if deepest == gamma else f"the policy may choose γ {deepest}"
             wrong = f"states {covered:g} draft positions and {by}"
-            right = f"{deepest} positions, a smaller γ, or a rule: `extend: last_ratio`"
-            yield (*path, block.kind), wrong, right
+            others = _or_a_rule(path, block, gamma, deepest)
+            yield (*path, block.kind), wrong, f"{deepest} positions, {others}"
         yield from _ranks(scenario, (*path, block.kind), block)
         tau, measured = block.acceptance_length, block.at_gamma or gamma
         if gamma and tau is not None and tau > measured + 1:

@@ -34,7 +34,7 @@ def apply_sets(data: dict[str, Any], sets: typing.Iterable[str]) -> dict[Path_, 
     touched: dict[Path_, str] = {}
     sets = list(sets)
     names = [text.partition("=")[0] for text in sets]
-    if "speculation.gamma" in names and not any(".acceptance" in name for name in names):
+    if "speculation.gamma" in names and not any(_states_acceptance(name) for name in names):
         _pin_measured_gamma(data)
     faults = []
     for text in sets:
@@ -146,6 +146,14 @@ def _choose(holder: dict[str, Any], block: type[Choice], key: str) -> None:
         for name, owners in block.belongs.items():
             if key not in owners:
                 holder.pop(name, None)
+
+
+def _states_acceptance(name: str) -> bool:
+    """Tell whether a setting brings what was measured, and not only a rule beside it."""
+    before, _, last = name.rpartition(".")
+    return last == "acceptance" or (
+        ".acceptance" in before and last in {*_MEASURED_AT_GAMMA, "at_gamma", "mixture"}
+    )
 
 
 def _pin_measured_gamma(data: dict[str, Any]) -> None:

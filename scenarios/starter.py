@@ -71,6 +71,7 @@ speculation:
   gamma: {gamma}
   overhead: 0 ms                 # per round: scheduling, sampling, launches
   acceptance: {acceptance}
+  # extend: last_ratio           # within the braces: acceptance beyond the γ that was measured
   # acceptance: {{unconditional: [0.7, 0.45, 0.3, 0.2]}}     # vLLM's per-position rates
   # draft_probability: 0.43      # n-gram: share of rounds that propose anything
 

@@ -67,7 +67,8 @@ def test_every_fault_is_named_at_its_place() -> None:
             "{alpha: 0.5}",
             "{conditional: [.8]}",
             "9:29: speculation.acceptance.conditional: states 1 draft positions and gamma is 2 "
-            "(2 positions, a smaller γ, or a rule: `extend: last_ratio`)",
+            "(2 positions, a smaller γ, or a rule: "
+            "`--set speculation.acceptance.extend=last_ratio`)",
         ),
         (
             "{alpha: 0.5}",

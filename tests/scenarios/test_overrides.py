@@ -59,6 +59,39 @@ def test_an_acceptance_length_keeps_the_gamma_it_was_measured_at() -> None:
         override(measured, ["speculation.gamma=4"])
 
 
+RULE = "speculation.acceptance.extend=last_ratio"
+
+
+@pytest.mark.parametrize("sets", [[RULE, "speculation.gamma=4"], ["speculation.gamma=4", RULE]])
+def test_a_rule_beside_it_leaves_the_gamma_of_an_acceptance_length(sets: list[str]) -> None:
+    """τ 1.75 at γ 2 is α .5, and goes on as 1.9375 at γ 4, not as τ 1.75 there."""
+    measured = toy("speculation.acceptance={acceptance_length: 1.75}")
+    both = override(measured, sets)
+    assert both.acceptance(4).tokens_per_round(4) == pytest.approx(1.9375)
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "way"),
+    [
+        ("{acceptance_length: 1.75}", f"or a rule: `--set {RULE}`"),
+        ("{conditional: [.5, .5]}", f"or a rule: `--set {RULE}`"),
+        ("{recorded: [0, 2, 1]}", "4 positions, or a smaller γ"),
+        (
+            "{mixture: [{weight: 1, alpha: .5}, {weight: 1, conditional: [.5, .5]}]}",
+            "`--set speculation.acceptance.mixture.1.extend=last_ratio`",
+        ),
+    ],
+)
+def test_too_few_positions_name_the_whole_setting(acceptance: str, way: str) -> None:
+    scenario = toy(f"speculation.acceptance={acceptance}")
+    with pytest.raises(ScenarioError) as refused:
+        override(scenario, ["speculation.gamma=4"])
+    assert way in str(refused.value)
+    if "--set" in way:
+        setting = str(refused.value).partition("--set ")[2].rpartition("--set ")[2]
+        override(scenario, [setting.partition("`")[0], "speculation.gamma=4"])
+
+
 def test_switching_speculation_off_needs_nothing_else() -> None:
     plain = toy("speculation.method=none")
     assert (plain.gamma, plain.verify_width) == (0, 1)
