@@ -29,7 +29,7 @@ acceptance = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Acceptance figures: convert them, import what engines write, export engine flags.",
+    help="Convert acceptance figures, import and export them.",
 )
 app.add_typer(acceptance, name="acceptance")
 

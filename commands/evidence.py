@@ -105,7 +105,7 @@ def acceptance_import(  # noqa: PLR0917
         ),
     ] = None,
 ) -> None:
-    """Read what engines and benchmarks write and print a block for a scenario.
+    """Read what engines write and print a block for a scenario.
 
     The kind of a file is seen from its content. What was dropped, and why, stands in comments.
     The exit code is 1 when the files say nothing about acceptance.

@@ -58,7 +58,7 @@ def calibrate(  # noqa: PLR0917
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit costs to measurements, and say why speculation pays or not.
+    """Fit costs to measurements, and say why speculation pays.
 
     Prints the implied round cost, what decides, what would have to change, and a scenario with
     residuals and provenance.

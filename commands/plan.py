@@ -54,13 +54,12 @@ def sweep(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.sweeps import Means, sweep_answer
-        from specplan.scenarios.load import load
+        from specplan.results.sweeps import Means, sweep_answer, swept_base
         from specplan.sim.design import parse_design
 
         means = Means(by=by, workers=workers, cluster=cluster, yes=yes)
         design = parse_design(vary)
-        base = load(scenario, sets or ())
+        base = swept_base(scenario, sets or (), design)
         return sweep_answer(base, design, means, output, resume=resume, force=force)
 
     show(answer, as_json)

@@ -117,7 +117,10 @@ def compare(  # noqa: PLR0917
     workers: Annotated[
         int, typer.Option(min=1, help="Processes for --replications.", show_default=ALL_CORES)
     ] = (os.cpu_count() or 1),
-    sets: Sets = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Set a field of both. Repeatable."),
+    ] = None,
     as_json: AsJson = False,
     output: Folder = None,
     force: Force = False,

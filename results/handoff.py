@@ -140,7 +140,9 @@ def _inputs(scenario: Scenario) -> dict[str, tuple[str, str]]:
     elif written:
         found[ALL] = _label(written)
     if scenario.gamma and "speculation.acceptance" not in found:
-        found["speculation.acceptance"] = (UNLABELLED, "")
+        # One label for everything labels it too; several kinds in one text do not say which.
+        kind, source = found.get(ALL, (UNLABELLED, ""))
+        found["speculation.acceptance"] = (kind, source) if kind in KINDS else (UNLABELLED, "")
     return found
 
 

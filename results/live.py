@@ -58,7 +58,7 @@ def make_server(target: str | None, sets: Sequence[str] = (), port: int = 0) -> 
     try:
         return listen(HOST, port, app.server, threaded=True, request_handler=Quiet)
     except (OSError, OverflowError, SystemExit) as error:
-        wrong = f"cannot listen on {HOST}:{port}: {error}"
+        wrong = f"cannot listen on {HOST}:{port}: {getattr(error, 'strerror', None) or error}"
         raise ScenarioError(Fault(wrong, "another --port, or 0 for any free one")) from None
 
 

@@ -78,7 +78,9 @@ def read_run(folder: Path) -> Recorded:
             part: store.read_table(folder / part) for part in ("requests.parquet", *PARTS, GAPS)
         }
     except (OSError, ValueError) as error:
-        raise ScenarioError(Fault(f"cannot be read: {error}", "", str(folder))) from error
+        raise ScenarioError(
+            Fault(f"cannot be read: {getattr(error, 'strerror', None) or error}", "", str(folder))
+        ) from error
     return Recorded(
         load(folder / "scenario.yaml"),
         figures,

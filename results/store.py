@@ -155,7 +155,8 @@ def read_summary(folder: Path) -> dict[str, Any]:
             folder, f"is not a result folder: it has no {MARK}", "a folder written by -o"
         ) from None
     except (OSError, ValueError) as error:
-        raise _refused(path, f"cannot be read: {error}", "a file written by specplan") from error
+        wrong = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise _refused(path, wrong, "a file written by specplan") from error
     if not isinstance(value, dict):
         raise _refused(path, "holds no JSON object", "a file written by specplan")
     return value

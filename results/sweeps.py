@@ -15,13 +15,14 @@ from specplan.results.answer import Answer
 from specplan.results.progress import reporting
 from specplan.results.sweep_text import grid_text, highlights
 from specplan.scenarios.errors import Fault, ScenarioError, nearest
+from specplan.scenarios.load import load
 from specplan.sim.executors import cluster, local
 from specplan.sim.ledger import Ledger
 from specplan.sim.sweep import Grid, at, check_ends, predict_grid, simulate_grid, simulate_point
 from specplan.sim.vectorised import one_call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from specplan.scenarios.schema import Scenario
@@ -113,6 +114,20 @@ def compute(scenario: Scenario, design: Design, means: Means, ledger: Ledger | N
         executor = stack.enter_context(workers)
         grid = simulate_grid(scenario, design, metrics.summary, executor, ledger, progress)
     return with_speedup(grid)
+
+
+def swept_base(name_or_path: str, sets: Sequence[str], design: Design) -> Scenario:
+    """Load what a sweep varies; a base that only the varied fields complete has the first point's.
+
+    Raises ScenarioError as `scenarios.load.load`.
+    """
+    try:
+        return load(name_or_path, sets)
+    except ScenarioError as alone:
+        try:
+            return load(name_or_path, [*sets, *next(iter(design.points()))])
+        except ScenarioError:  # the first point does not mend it
+            raise alone from None
 
 
 def check_size(scenario: Scenario, design: Design, means: Means) -> None:

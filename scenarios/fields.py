@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from annotated_types import Ge, Gt, Le
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -40,6 +41,15 @@ if TYPE_CHECKING:
 def fault(wrong: str, right: str) -> PydanticCustomError:
     """Make the error of a validator: what is wrong with the value, and what would be right."""
     return PydanticCustomError("specplan", "{wrong} ({right})", {"wrong": wrong, "right": right})
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():  # it is shown in one line of a terminal
+        raise fault(f"{text!r} holds a control character", "a name on one line")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_one_line)]
 
 
 def _read(parse: Callable[[object], float]) -> BeforeValidator:

@@ -73,6 +73,8 @@ def find(name_or_path: str | Path) -> Path:
     Raises ScenarioError that lists the bundled names.
     """
     text = str(name_or_path)
+    if not text:
+        raise ScenarioError(Fault("the name of the scenario is empty", "a file or a bundled name"))
     names = {**published(), **bundled()}
     if text in names and not Path(text).is_file():
         return names[text]
@@ -80,7 +82,7 @@ def find(name_or_path: str | Path) -> Path:
     try:
         if path.is_dir() and (path / "scenario.yaml").is_file():
             raise ScenarioError(Fault("is a folder", f"`{path / 'scenario.yaml'}`", text))
-        if path.exists():
+        if path.exists() or path.is_symlink():  # a broken link says itself what is wrong with it
             return path
     except (OSError, ValueError):
         pass  # a name too long or with a NUL byte is no file

@@ -206,8 +206,11 @@ def depth_law(tree: Tree, ranks: Sequence[float]) -> NDArray[np.float64]:
 def _recorded(path: str) -> tuple[int, ...]:
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(Fault(f"cannot be read: {error}", file=path)) from None
+    except OSError as error:
+        wrong = f"cannot be read: {error.strerror or error}"
+        raise ScenarioError(Fault(wrong, "one whole number a line", path)) from None
+    except UnicodeDecodeError:
+        raise ScenarioError(Fault("is not text", "one whole number a line", path)) from None
     kept = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.strip().isdecimal():

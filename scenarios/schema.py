@@ -8,7 +8,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
 from specplan.scenarios.checks import contradictions
-from specplan.scenarios.fields import Section, Whole
+from specplan.scenarios.fields import Name, Section, Whole
 from specplan.scenarios.lower import lower_acceptance, lower_cost
 from specplan.scenarios.schema_costs import CostBlock
 from specplan.scenarios.schema_measured import Measured
@@ -43,7 +43,7 @@ class Target(Section):
 class Scenario(Section):
     """A target, a draft, a workload and the machines between them."""
 
-    name: str = Field(description="Short name, shown in every result.")
+    name: Name = Field(description="Short name, shown in every result.")
     description: str = Field(default="", description="What it stands for, in a sentence or two.")
     seed: Annotated[Whole, Ge(0), Le(2**63 - 1)] = Field(
         default=1, description="Start of all luck; equal seeds compare scenarios on equal luck."

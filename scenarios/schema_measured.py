@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from annotated_types import Gt
 from pydantic import Field, model_validator
 
-from specplan.scenarios.fields import Fraction, Gamma, Number, Positive, Section, fault
+from specplan.scenarios.fields import Fraction, Gamma, Name, Number, Positive, Section, fault
 
 Quantity = Literal[
     "speedup",
@@ -60,7 +60,7 @@ class MeasuredRow(Section):
     role: Literal["fit", "test"] = Field(
         default="test", description="fit: the costs are calibrated on it; test: it is predicted."
     )
-    name: str = Field(default="", description="What the row is called; absent: its conditions.")
+    name: Name = Field(default="", description="What the row is called; absent: its conditions.")
     quantity: Quantity | None = Field(default=None, description="Absent: that of the series.")
     unit: str | None = Field(default=None, description="Absent: that of the series.")
     gamma: Gamma | None = Field(default=None, description="γ of the row; 0: plain decoding.")
@@ -98,7 +98,7 @@ class MeasuredRow(Section):
 class MeasuredSeries(Section):
     """Rows of one system, what is fitted to some of them, and how far the others may be off."""
 
-    name: str = Field(description="The system: model, GPU, method.")
+    name: Name = Field(description="The system: model, GPU, method.")
     quantity: Quantity = Field(
         description="What the values are; speedup in the long run, answer_speedup of whole answers "
         "whose last round is cut, throughput of the batch, user_throughput of one sequence."

@@ -15,6 +15,7 @@ from specplan.scenarios.fields import (
     Duration,
     FilePath,
     Fraction,
+    Name,
     Number,
     Positive,
     Rate,
@@ -213,7 +214,7 @@ class Lengths(Choice):
 class RequestClass(Section):
     """A kind of request: what it does not state is as in the rest of the scenario."""
 
-    name: str = Field(description="The key under which the class is written.")
+    name: Name = Field(description="The key under which the class is written.")
     weight: Positive = Field(default=1.0, description="Share of requests, relative to the others.")
     prompt_tokens: Lengths | None = Field(default=None, description="Own prompt lengths.")
     output_tokens: Lengths | None = Field(default=None, description="Own output lengths.")

@@ -106,6 +106,9 @@ def _compose(text: str, name: str) -> Node | None:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = _place(mark) if mark else (None, None)
+        if "another document" in (error.problem or ""):
+            wrong = "a second YAML document begins here"
+            raise ScenarioError(Fault(wrong, "one scenario a file", name, *place)) from None
         wrong = f"is not YAML: {error.problem or error.context}"
         raise ScenarioError(Fault(wrong, "`key: value` lines", name, *place)) from None
     except YAMLError as error:

@@ -25,6 +25,7 @@ _DURATIONS_S = (1e-18, 1e10)  # an attosecond for a cached token … three centu
 _RATES_PER_S = (1e-10, 1e10)
 _SIZES_BYTES = (1e-3, 1e18)
 _QUANTITY = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(.*)", re.DOTALL)
+_COMMA = re.compile(r"([-+]?[0-9]+),([0-9]+)([^0-9,].*|)", re.DOTALL)
 
 
 class UnitError(ValueError):
@@ -162,6 +163,11 @@ def _split(value: object, what: str, right: str) -> tuple[float, str]:
     number = value if isinstance(value, float) else float(match[1]) if match else math.nan
     if not math.isfinite(number):
         raise UnitError(f"`{value}` is not {what}", right)
+    if match and (comma := _COMMA.fullmatch(str(value).strip())):
+        whole, decimals, rest = comma.groups()
+        point = f"`{whole}.{decimals}{rest}`"
+        meant = f"{point}, or `{whole}{decimals}{rest}`" if len(decimals) == 3 else point
+        raise UnitError(f"`{value}` has a decimal comma", f"a decimal point: {meant}")
     return number, match[2].strip() if match else ""
 
 

@@ -135,8 +135,11 @@ def _from_file(path: Path) -> tuple[Axis, ...]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(Fault(f"cannot be read: {error}", "a CSV file", str(path))) from error
+    except OSError as error:
+        wrong = f"cannot be read: {error.strerror or error}"
+        raise ScenarioError(Fault(wrong, "a CSV file", str(path))) from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(Fault("is not UTF-8 text", "a CSV file", str(path))) from error
     except ValueError:
         header, rows = [], []
     if not rows:

@@ -39,6 +39,11 @@ class Group:
         usable = [one for one in self.points if one.gamma and one.round_s and one.tokens_per_round]
         if any(one.draft_s is not None or one.verify_s is not None for one in usable):
             return "not needed: drafting or verifying was measured"
+        if not usable and any(one.gamma is None and one.round_s for one in self.points):
+            return (
+                "undetermined: no point states its γ, and verify and draft step are two unknowns "
+                "(--point 'gamma=3 404 tok/s tau=2.9', at two γ)"
+            )
         try:
             return fit_round(
                 [one.gamma or 0 for one in usable], [one.round_s or 0 for one in usable]

@@ -31,6 +31,9 @@ _MOMENT = re.compile(  # years that nanoseconds in 64 bits reach
     r"((?:19[7-9]|2[01]\d)\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?",
     re.ASCII,
 )
+_ANY_YEAR = re.compile(
+    r"(?!19[7-9]|2[01]\d)\d{4}-(?:0[1-9]|1[0-2])-\d\d[ T]\d\d:\d\d:\d\d", re.ASCII
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +194,10 @@ class Reader:
         number = next(i for i, stamp in enumerate(plain) if not _is_moment(stamp))
         right = "a time such as `2023-11-16 18:17:03.9799600`"
         line = self.line(self.rows + number)
-        raise self.refusal(f"`{stamps[number]}` is no time", right, line)
+        wrong = f"`{stamps[number]}` is no time"
+        if _ANY_YEAR.match(stamps[number].strip()):
+            wrong, right = f"`{stamps[number]}` is out of reach", "a year from 1970 to 2199"
+        raise self.refusal(wrong, right, line)
 
     def assembled(self, kind: Kind, found: list[tuple[Any, ...]]) -> Trace:
         """Join the chunks and check what only the whole shows."""
