@@ -11,6 +11,7 @@ from rich.text import Text
 
 from specplan.results import gap, metrics, store, timeline
 from specplan.results.answer import Answer
+from specplan.results.intervals import BATCHES, SMALLEST_BATCH
 from specplan.results.progress import reporting
 from specplan.results.runs import write_run
 from specplan.results.tables import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from specplan.scenarios.schema import Scenario
     from specplan.sim.records import Run
 
+ENOUGH = BATCHES * SMALLEST_BATCH  # requests from which on a mean has an interval
 RULE = 50  # width of the vLLM console's rules
 TITLES = {
     "ttft": ("Time to First Token", "TTFT"),
@@ -94,7 +96,12 @@ def simulate_answer(
         )
     figures = metrics.summary(run)
     explained = gap.explain(run, figures)
-    value = {**figures, "closed_form": explained.json, "scenario": scenario.resolved()}
+    value = {
+        **figures,
+        "remarks": list(remarks(figures)),
+        "closed_form": explained.json,
+        "scenario": scenario.resolved(),
+    }
     notes = []
     if run.interrupted:
         notes.append(_interrupted(figures))
@@ -134,9 +141,9 @@ def _text(figures: Mapping[str, Any], explained: gap.Gap) -> Group:
         parts += [Text(), Text(f"Saturated: {figures['saturated_reason']}.", style="bold")]
     if figures["classes"]:
         parts += [heading("By class"), _classes(figures["classes"])]
-    parts += [heading("GPU time by phase"), _phases(figures["utilisation"]), Text()]
+    parts += [heading("GPU time by phase"), _phases(figures["utilisation"])]
     if figures["drafted_tokens"]:
-        parts.append(facts(_waste(figures)))
+        parts += [Text(), facts(_waste(figures))]
     parts += [heading("Against the closed form"), explained.table(), Text()]
     parts += [Text(sentence) for sentence in explained.sentences]
     return Group(*parts)
@@ -152,6 +159,11 @@ def remarks(figures: Mapping[str, Any]) -> Iterator[str]:
             f"Warm-up: the first {left_out:,} requests are left out of throughput and latency "
             f"(workload.warmup: {figures['warmup']['rule']}); GPU time and acceptance are of all."
         )
+    if _too_few(figures):
+        yield (
+            f"{figures['completed']:,} requests are too few for intervals: {ENOUGH} or more "
+            "(--set workload.requests=1000), or --replications 10."
+        )
     for failure in figures["failures"]:
         yield f"Requests: {failure}."
     if figures["prefix_cache_hit_rate"] is not None:
@@ -162,6 +174,14 @@ def remarks(figures: Mapping[str, Any]) -> Iterator[str]:
             "Quantiles are a t-digest's: P99 lies between the true "
             f"P{99 - 100 * error['p99']:.2f} and P{99 + 100 * error['p99']:.2f}."
         )
+
+
+def _too_few(figures: Mapping[str, Any]) -> bool:
+    """Tell whether a mean has no interval for want of requests."""
+    means = [m for m in TITLES if figures[f"mean_{m}_ms"] is not None]
+    return figures["completed"] < ENOUGH and any(
+        figures[f"mean_{m}_ms_ci95"] is None for m in means
+    )
 
 
 def _classes(classes: Mapping[str, Mapping[str, Any]]) -> RenderableType:
@@ -250,7 +270,8 @@ def _phases(utilisation: Mapping[str, Mapping[str, float]]) -> RenderableType:
 
 
 def _waste(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
-    drafted, wasted = figures["drafted_tokens"], figures["wasted_draft_tokens"]
+    wasted = figures["wasted_draft_tokens"]
+    drafted = figures["accepted_tokens"] + wasted  # with what was drafted ahead and never verified
     return [
         ("Tokens per round", f"{number(figures['tokens_per_round'])} committed by the mean round"),
         (

@@ -179,6 +179,25 @@ def preempt_youngest(config, tables, engine, lane_number):
 
 
 @inner
+def promised_blocks(config, engine, replica):
+    """Count the KV blocks that prompts under way still need: nobody else is admitted on them.
+
+    Without this, long prompts in chunks push each other out and begin again, over and over; vLLM
+    has it as `scheduler_reserve_full_isl`, on by default.
+    """
+    promised = np.int64(0)
+    if config.blocks == 0:
+        return promised
+    for lane in range(replica * config.lanes, (replica + 1) * config.lanes):
+        for i in range(engine.lanes[lane].running):
+            row = engine.requests[engine.running[lane, i] & config.mask]
+            if row.to_prefill > row.chunk:
+                total = row.prompt_tokens + row.output_tokens - row.left
+                promised += needed_blocks(config, row, total)
+    return promised
+
+
+@inner
 def admit(config, tables, engine, lane_number, gamma, budget):
     """Take requests from the waiting list while sequences, budget and KV blocks allow."""
     lane = engine.lanes[lane_number]
@@ -186,6 +205,7 @@ def admit(config, tables, engine, lane_number, gamma, budget):
     if first_waiting(engine, lane.replica) == NOBODY:
         return budget
     room = lane_room(config, engine, lane_number)
+    promised = promised_blocks(config, engine, lane.replica)
     while lane.running < room and budget > 0:
         request = first_waiting(engine, lane.replica)
         if request == NOBODY:
@@ -203,8 +223,10 @@ def admit(config, tables, engine, lane_number, gamma, budget):
             total = row.prompt_tokens + row.output_tokens - row.left
             need = needed_blocks(config, row, total - to_prefill + chunk)
             need -= hit * config.prefix_blocks
+            later = needed_blocks(config, row, total) - hit * config.prefix_blocks - need
         else:
             chunk = 0
+            later = np.int64(0)
             depth = request_gamma(config, lane, row, gamma)
             width = tables.nodes[depth] + 1
             need = needed_blocks(config, row, row.output_tokens - row.left + width)
@@ -212,8 +234,9 @@ def admit(config, tables, engine, lane_number, gamma, budget):
                 break
         available = rep.free_blocks + rep.idle_blocks
         spared = 0 if available == config.blocks else config.watermark_blocks
-        if need > available - idle * config.prefix_blocks - spared:
+        if need + later > available - promised - idle * config.prefix_blocks - spared:
             break
+        promised += later
         leave_queue(config, engine, lane.replica, request)
         if hit > 0:
             share(config, tables, engine, lane.replica, row, hit)

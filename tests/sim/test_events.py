@@ -279,3 +279,20 @@ def test_joint_prefill_is_priced_by_the_round(
     )  # fmt: skip
     # 0–200 prompt of 100; 200–351: 50 prompt positions and 1 decode; 351–453: 2 decodes.
     assert log(done) == [(0, 200, 453), (200, 351, 453)]
+
+
+def test_long_prompts_in_chunks_do_not_push_each_other_out(run: Callable[..., Run]) -> None:
+    """Room for one and a half prompts: the second waits for the first, and nothing begins twice."""
+    result = run(
+        "workload.arrivals={rate: inf}",
+        "workload.requests=4",
+        "workload.prompt_tokens=960",
+        "workload.output_tokens=8",
+        "target.prefill={per_token: 1 ms}",
+        "scheduler.max_num_seqs=4",
+        "scheduler.max_num_batched_tokens=96",
+        "kv_cache={blocks: 90, block_tokens: 16, watermark: 0}",
+    )
+    assert result.preemptions == 0
+    ended, begun = result.requests["finish_s"], result.requests["admitted_s"]
+    assert (begun[1:] >= ended[:-1]).all()
