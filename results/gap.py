@@ -12,6 +12,7 @@ from specplan.results import metrics
 from specplan.results.prediction import prediction_json
 from specplan.results.tables import columns, duration, milliseconds, percent
 from specplan.scenarios.closed_form import operating_point, predict_at
+from specplan.scenarios.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from specplan.sim.records import Run
 
 NEGLIGIBLE_S = 5e-8  # steps below this are not shown
+EQUAL = 5e-5  # figures that differ by less are equal in the digits shown
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def explain(run: Run, figures: Mapping[str, Any]) -> Gap:
     if mean is not None:
         rest = mean / 1e3 - sum(step[1] for step in steps)
         steps += [
-            ("rest", rest, "lengths, context and batch vary around their means"),
+            ("rest", rest, _causes(run, figures, point)),
             ("simulated", mean / 1e3, _interval_words(figures)),
         ]
     return Gap(
@@ -91,6 +93,42 @@ def explain(run: Run, figures: Mapping[str, Any]) -> Gap:
             "prediction": prediction_json(planned),
         },
     )
+
+
+def _causes(run: Run, figures: Mapping[str, Any], point: OperatingPoint) -> str:
+    """Name what can make up the rest in this scenario: what varies in it, and luck."""
+    scenario = run.scenario
+    lengths = (scenario.output_tokens, scenario.prompt_tokens)
+    varies = []
+    if scenario.workload.classes or any(length.fixed is None for length in lengths):
+        varies.append("lengths")
+    if _depends_on_context(run, point):
+        varies.append("context")
+    if np.count_nonzero(run.batch_time_s[1:]) > 1:
+        varies.append("batch")
+    says = []
+    if varies:
+        listed = " and ".join(filter(None, (", ".join(varies[:-1]), varies[-1])))
+        plural = len(varies) > 1 or varies == ["lengths"]
+        says.append(
+            f"{listed} {'vary' if plural else 'varies'} around "
+            f"{'their means' if plural else 'its mean'}"
+        )
+    if figures["drafted_tokens"]:
+        says.append(f"luck over {figures['completed']:,} requests")
+    return "; ".join(says) or "what the closed form leaves out"
+
+
+def _depends_on_context(run: Run, point: OperatingPoint) -> bool:
+    """Tell whether a round costs more when more tokens are cached."""
+    try:
+        near, far = (
+            float(predict_at(run.scenario, replace(point, context_tokens=c), finite=False).round_s)
+            for c in (point.context_tokens, 0.5 * point.context_tokens)
+        )
+    except ScenarioError:  # a table over contexts that does not go so low
+        return True
+    return near != far
 
 
 def mean_batch(run: Run) -> float:
@@ -158,14 +196,31 @@ def _agreement(
         f"For outputs of this length at the batch it expects ({point.batch:.3g}), the closed form "
         f"gives {predicted:.4g} ms"
     )
+    off = mean / predicted - 1
+    if abs(off) < EQUAL:
+        return f"{says}: equal to the simulation."
     if ends and ends[0] <= predicted <= ends[1]:
         return f"{says}: inside the simulated interval."
-    return f"{says}; the simulation is {100 * (mean / predicted - 1):+.1f} % off it."
+    text = f"{says}; the simulation is {_percents(off)} off it."
+    return text if ends else f"{text[:-1]}, and has too few requests to tell whether that is luck."
 
 
 def _interval_words(figures: Mapping[str, Any]) -> str:
     ends = figures["mean_tpot_ms_ci95"]
-    return f"mean TPOT, 95 % interval {ends[0]:.4g} … {ends[1]:.4g} ms" if ends else "mean TPOT"
+    if not ends:
+        return "mean TPOT, too few requests for an interval"
+    if ends[1] - ends[0] < 2 * EQUAL * ends[1]:
+        return "mean TPOT; its 95 % interval is narrower than these digits"
+    return f"mean TPOT, 95 % interval {ends[0]:.4g} … {ends[1]:.4g} ms"
+
+
+def _percents(share: float) -> str:
+    """Write a signed difference with a digit that is not zero.
+
+    >>> _percents(-0.016), _percents(0.0002)
+    ('-1.6 %', '+0.02 %')
+    """
+    return f"{100 * share:+.{1 if abs(share) >= 5e-4 else 2}f} %"
 
 
 def _signed(seconds: float) -> str:
