@@ -17,7 +17,7 @@ from specplan.results.sweep_text import grid_text, highlights
 from specplan.scenarios.errors import Fault, ScenarioError, nearest
 from specplan.scenarios.load import load
 from specplan.sim.executors import cluster, local
-from specplan.sim.ledger import Ledger
+from specplan.sim.ledger import Ledger, is_ledger
 from specplan.sim.sweep import Grid, at, check_ends, predict_grid, simulate_grid, simulate_point
 from specplan.sim.vectorised import one_call
 
@@ -83,8 +83,9 @@ def sweep_answer(
         if output is not None:
             _write(output, grid, scenario, value, ledger, force=force or resume)
     notes = [f"{len(design):,} points"]
+    if ledger is not None:  # it is in the folder now
+        ledger.path.unlink(missing_ok=True)
     if output is not None:
-        ledger_path(output).unlink(missing_ok=True)
         notes.append(f"written to {output}: grid.html (open it in a browser), grid.parquet")
     if len(design) <= 10_000:
         value["columns"] = {key: values.tolist() for key, values in grid.columns.items()}
@@ -216,6 +217,9 @@ def _ledger(
         if not force:
             wrong = f"an unfinished sweep is in {path}"
             raise ScenarioError(Fault(wrong, "--resume to go on, --force to begin again"))
+        if not is_ledger(path):
+            wrong = "is in the way and no ledger of a sweep, so --force leaves it alone"
+            raise ScenarioError(Fault(wrong, "another -o FOLDER", str(path)))
         path.unlink()
     path.parent.mkdir(parents=True, exist_ok=True)
     if resume and finished.is_file() and not path.exists():

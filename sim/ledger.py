@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from contextlib import closing
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -57,6 +58,17 @@ def _content_digest(path: Path, changed_ns: int, size: int) -> bytes:  # noqa: A
 def point_key(scenario: Scenario, measure: str) -> str:
     """Name the result of one point: its scenario, the figures taken, the version of specplan."""
     return f"{scenario_hash(scenario)}/{measure}/{version('specplan')}"
+
+
+def is_ledger(path: Path) -> bool:
+    """Tell whether a file is the ledger of some sweep, without changing it."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            database.execute("SELECT key, figures FROM points LIMIT 1")
+            database.execute("SELECT key, value FROM about LIMIT 1")
+    except sqlite3.Error:
+        return False
+    return True
 
 
 class Ledger:

@@ -176,3 +176,16 @@ def test_an_interrupted_sweep_says_so_on_stderr(
     assert found.err == "interrupted; no point was finished, nothing was written\n"
     assert (found.json["points_done"] == 0) if flags else (found.out == "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_sweep_deletes_a_file_of_somebody_else(
+    specplan_cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    theirs = tmp_path / "grid.ledger.sqlite"
+    theirs.write_text("precious")
+    words = ("sweep", "toy-20ms", "--vary", "speculation.gamma=0,1", "-o", str(tmp_path / "grid"))
+    found = specplan_cli(*words, "--by", "simulate", "--force")
+    assert found.code == 2
+    assert "no ledger of a sweep" in found.err
+    assert specplan_cli(*words).code == 0
+    assert theirs.read_text() == "precious"
