@@ -78,13 +78,13 @@ def test_the_sdist_holds_what_a_build_needs(sdist: Path) -> None:
 
 def test_the_wheel_runs_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> None:
     home = tmp_path / "fresh"
-    venv.create(home, with_pip=True)
+    venv.create(home)
     bin_folder = home / ("Scripts" if os.name == "nt" else "bin")
-    pip = [bin_folder / "python", "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel]
+    pip = [sys.executable, "-m", "pip", f"--python={bin_folder / 'python'}", "install", "-q"]
+    pip += ["--no-deps", "--no-index", str(wheel)]
     subprocess.run(pip, check=True, timeout=120)
     (site,) = home.glob("lib/*/site-packages")
-    added = {path.name for path in site.iterdir()} - {"_distutils_hack", "distutils-precedence.pth"}
-    added = {name for name in added if not name.startswith(("pip", "setuptools", "pkg_resources"))}
+    added = {path.name for path in site.iterdir()}
     assert added == {"specplan", next(name for name in added if name.endswith(".dist-info"))}
     here = [path for path in sys.path if path.endswith("site-packages")]
     (site / "dependencies.pth").write_text("\n".join(here), encoding="utf-8")
@@ -92,6 +92,7 @@ def test_the_wheel_runs_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> N
     elsewhere.mkdir()
     for command in ("predict", "simulate"):
         words = [bin_folder / "specplan", command, "toy-20ms", "--json"]
+        words += ["--set", "workload.requests=20"]
         found = subprocess.run(
             words, cwd=elsewhere, check=True, capture_output=True, text=True, timeout=300,
             env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
