@@ -147,6 +147,7 @@ def test_out_of_reach_is_named_with_its_distance(tmp_path: Path) -> None:
     assert base["times_over"] == pytest.approx(100 / 40, rel=1e-6)
     taken = tmp_path / "taken"
     taken.mkdir()
+    (taken / "theirs").write_text("")
     with pytest.raises(ScenarioError, match="exists already"):
         plan_answer(scenario, ["tpot mean < 40 ms"], output=taken)
 
