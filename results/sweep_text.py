@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from specplan.results.tables import columns, heading, milliseconds, number, times
+from specplan.results.tables import fitted, heading, milliseconds, number, times
 from specplan.scenarios.units import format_bytes
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from specplan.sim.sweep import Grid
 
 SHOWN_ROWS, SHOWN_COLUMNS = 20, 9
+_TOLD = ("saturated", "preemptions")
+_CLOSED = ("speedup", "tpot_s", "round_cost_ratio", "tokens_per_round")
+_SIMULATED = ("speedup", "mean_tpot_ms", "mean_ttft_ms", "output_throughput", "acceptance_length")
 
 
 def judged(grid: Grid) -> str:
@@ -98,13 +101,11 @@ def _words(figure: str) -> str:
 def _list(grid: Grid, by: str) -> RenderableType:
     together = grid.design.groups[0]
     shown = _thinned(len(together[0]), SHOWN_ROWS)
-    wanted = (
-        ("speedup", "tpot_s", "round_cost_ratio", "tokens_per_round")
-        if by == "closed-form"
-        else ("speedup", "mean_tpot_ms", "mean_ttft_ms", "output_throughput", "acceptance_length")
-    )
-    names = [name for name in wanted if name in grid.columns][: max(1, 5 - len(together))]
-    return columns(
+    wanted = _CLOSED if by == "closed-form" else _SIMULATED
+    names = [name for name in wanted if name in grid.columns]
+    if by == "simulate":  # beside the first figure where they occur, so that no width drops them
+        names[1:1] = [n for n in _TOLD if np.nan_to_num(grid.columns.get(n, np.zeros(1))).any()]
+    return fitted(
         (*[axis.path for axis in together], *names),
         [
             (
@@ -113,10 +114,13 @@ def _list(grid: Grid, by: str) -> RenderableType:
             )
             for i in shown
         ],
+        keep=len(together) + 3,
     )
 
 
 def _cell(name: str, value: float) -> str:
+    if name == "saturated":
+        return "yes" if value else "no"
     return milliseconds(value) if name.endswith("_s") else number(value)
 
 
@@ -136,12 +140,13 @@ def _matrix(grid: Grid, figure: str) -> Iterator[RenderableType]:
     units = {axis: " (ms)" if axis.column == axis.path + "_s" else "" for axis in grid.axes}
     across_name, down_name = (grid.axes[i].path + units[grid.axes[i]] for i in (across, down))
     yield heading(f"{_words(figure)}: {across_name} across, {down_name} down")
-    yield columns(
+    yield fitted(
         ("", *labels(grid.axes[across], heads)),
         [
             (label, *[f"{values[i, j]:.3g}" for j in heads])
             for label, i in zip(labels(grid.axes[down], rows), rows, strict=True)
         ],
+        keep=2,
     )
 
 
@@ -149,7 +154,7 @@ def _best_points(grid: Grid) -> RenderableType:
     figure = judged(grid)
     values = grid.columns[figure]
     order = np.argsort(-values if figure == "speedup" else values, kind="stable")[:10]
-    return columns(
+    return fitted(
         (_words(figure), *[axis.path for axis in grid.axes]),
         [
             (
@@ -158,6 +163,7 @@ def _best_points(grid: Grid) -> RenderableType:
             )
             for i in order
         ],
+        keep=1 + len(grid.axes),
     )
 
 

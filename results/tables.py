@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+WIDTH = 80
 LABEL_WIDTH = 22
 BAR_WIDTH = 30
 # One colour a phase, the same in the terminal and in the figures (results/palette.py).
@@ -127,3 +129,45 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     for row in rows:
         table.add_row(*[Text(cell) for cell in row])
     return table
+
+
+def fitted(header: Sequence[str], rows: Sequence[Sequence[str]], keep: int) -> Table:
+    """Lay out a table of at most 80 columns that cuts no name and no number.
+
+    Where it is too wide, headers fold at dots and underscores; then columns beyond the first `keep`
+    are left out from the right, and a line below names them.
+    """
+    names, shown = list(header), len(header)
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(shown)]
+    if _wide([max(w, len(n)) for w, n in zip(widths, names, strict=True)]) > WIDTH:
+        names = [_folded(name, max(width, 10)) for name, width in zip(names, widths, strict=True)]
+    for i, name in enumerate(names):
+        widths[i] = max(widths[i], *(len(line) for line in name.split("\n")))
+    while shown > keep and _wide(widths[:shown]) > WIDTH:
+        shown -= 1
+    table = columns(names[:shown], [row[:shown] for row in rows])
+    for column in table.columns:
+        column.vertical = "bottom"
+        column.no_wrap, column.overflow = _wide(widths[:shown]) <= WIDTH, "fold"
+    if shown < len(header):
+        table.caption = Text(f"not shown: {', '.join(header[shown:])} (--json has all)")
+        table.caption_justify = "left"
+    return table
+
+
+def _wide(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * len(widths) - 2
+
+
+def _folded(name: str, width: int) -> str:
+    """Fold a name before words that follow a dot, an underscore or a blank; no number is parted.
+
+    >>> _folded("speculation.acceptance.alpha", 12).splitlines()
+    ['speculation.', 'acceptance.', 'alpha']
+    """
+    lines = [""]
+    for part in re.split(r"(?<=[._ ])(?=[A-Za-z(])", name):
+        if lines[-1] and len(lines[-1] + part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
