@@ -12,6 +12,7 @@ from specplan.results.answer import Answer
 from specplan.results.calibrate_block import passes_block, round_block, table_block
 from specplan.results.diagnose_answer import fastest, finding
 from specplan.results.diagnose_text import finding_text
+from specplan.results.store import write_text
 from specplan.results.tables import columns, facts, heading, times
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers.collect import read_evidence
@@ -172,12 +173,7 @@ def _write(output: Path, blocks: Sequence[str], beside: Sequence[tuple[Path, str
         wrong = f"{len(blocks)} scenarios for one file"
         raise ScenarioError(Fault(wrong, "one: --label chooses it", str(output)))
     for path, text in (*beside, (output, blocks[0])):
-        try:
-            with path.open("x", encoding="utf-8") as stream:
-                stream.write(text)
-        except OSError as error:
-            reason = "exists" if isinstance(error, FileExistsError) else str(error.strerror).lower()
-            raise ScenarioError(Fault(reason, "a new file in a folder", str(path))) from error
+        write_text(path, text, force=False)
 
 
 def _passes_json(one: PassTimes, fit: LinearFit) -> dict[str, Any]:

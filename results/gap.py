@@ -196,6 +196,8 @@ def _agreement(
         f"For outputs of this length at the batch it expects ({point.batch:.3g}), the closed form "
         f"gives {predicted:.4g} ms"
     )
+    if not predicted > 0:
+        return "The closed form has no time per token for so short an answer."
     off = mean / predicted - 1
     if abs(off) < EQUAL:
         return f"{says}: equal to the simulation."

@@ -198,6 +198,11 @@ def _lengths(scenario: Scenario) -> Iterator[Contradiction]:
             given = getattr(workload, name) is not None
             wrong = "is `trace` and there is no trace" if given else "is missing"
             yield ("workload", name), wrong, "a length such as `128`, or `arrivals: {trace: FILE}`"
+    for kind in () if from_file else workload.classes:
+        for name in ("prompt_tokens", "output_tokens"):
+            if (own := getattr(kind, name)) is not None and own.trace:
+                path = ("workload", "classes", kind.name, name)
+                yield path, "is `trace` and there is no trace", "a length such as `128`"
     used = [scenario.prompt_tokens, scenario.output_tokens]
     used += [own for kind in workload.classes if (own := kind.prompt_tokens) is not None]
     used += [own for kind in workload.classes if (own := kind.output_tokens) is not None]

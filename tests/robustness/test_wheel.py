@@ -91,7 +91,7 @@ def test_the_wheel_runs_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> N
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     for command in ("predict", "simulate"):
-        words = [bin_folder / "specplan", command, "toy-20ms", "--json"]
+        words = [str(bin_folder / "specplan"), command, "toy-20ms", "--json"]
         words += ["--set", "workload.requests=20"]
         found = subprocess.run(
             words, cwd=elsewhere, check=True, capture_output=True, text=True, timeout=300,
