@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from specplan.results.answer import Answer
+from specplan.results.store import write_text
 from specplan.results.tables import milliseconds, number, percent
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers.block import provenance, speculation, to_yaml
@@ -79,12 +80,7 @@ def _write(output: Path, pooled: Sequence[tuple[Evidence, list[Evidence]]]) -> N
                 str(output),
             )
         )
-    try:
-        with output.open("x", encoding="utf-8") as stream:
-            stream.write(to_yaml(*pooled[0]))
-    except OSError as error:
-        reason = "exists" if isinstance(error, FileExistsError) else str(error.strerror).lower()
-        raise ScenarioError(Fault(reason, "a new file in a folder", str(output))) from error
+    write_text(output, to_yaml(*pooled[0]), force=False)
 
 
 def _json(whole: Evidence, group: Sequence[Evidence]) -> dict[str, Any]:
