@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from specplan.results.prediction import evidence, verdict
+from specplan.scenarios.provenance import OTHERS
 
 if TYPE_CHECKING:
     from specplan.models.speedup import Prediction
@@ -94,9 +95,9 @@ def handoff(scenario: Scenario, prediction: Prediction) -> Handoff:
     gaps = [_ASKED[name] for name in record.gaps()]
     if record.acceptance_rule and preserves is None:
         gaps.append("whether the acceptance rule is exact")
-    told = isinstance(record.evidence, str)
+    told = ALL in inputs or OTHERS in inputs
     for name, (kind, source) in inputs.items():
-        if kind == UNLABELLED and name != ALL:
+        if kind == UNLABELLED and name not in (ALL, OTHERS):
             gaps.append(f"a label for {name}: {', '.join(KINDS)}")
         elif not source and not told:
             gaps.append(f"the source of {name}")
@@ -141,7 +142,7 @@ def _inputs(scenario: Scenario) -> dict[str, tuple[str, str]]:
         found[ALL] = _label(written)
     if scenario.gamma and "speculation.acceptance" not in found:
         # One label for everything labels it too; several kinds in one text do not say which.
-        kind, source = found.get(ALL, (UNLABELLED, ""))
+        kind, source = found.get(ALL) or found.get(OTHERS) or (UNLABELLED, "")
         found["speculation.acceptance"] = (kind, source) if kind in KINDS else (UNLABELLED, "")
     return found
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from specplan.scenarios.errors import Fault, ScenarioError, nearest
 from specplan.scenarios.explain import explain
 from specplan.scenarios.overrides import apply_sets
+from specplan.scenarios.provenance import relabel
 from specplan.scenarios.schema import Scenario
 from specplan.scenarios.source import Source, read_source
 
@@ -46,6 +47,7 @@ def override(scenario: Scenario, sets: Iterable[str]) -> Scenario:
 def validated(source: Source, sets: Iterable[str] = (), folder: Path | None = None) -> Scenario:
     """Validate the values of a source; raises ScenarioError with every fault at its place."""
     touched = apply_sets(source.data, sets)
+    relabel(source.data, touched)
     faults = list(source.faults)
     try:
         scenario = Scenario.model_validate(source.data, context={"folder": folder or Path()})
