@@ -122,11 +122,11 @@ def _print_text(text: RenderableType) -> None:
     # `highlight` would colour every number.
     console = Console(highlight=False, emoji=False)
     if console.is_terminal:
-        console.print(text)
+        console.print(text, crop=False)
         return
     written = StringIO()
     plain = Console(file=written, width=console.width, highlight=False, emoji=False)
-    plain.print(text)
+    plain.print(text, crop=False)  # what is to be copied may be wider
     lines = written.getvalue().split("\n")
     _write_out("\n".join(line.rstrip(" ") for line in lines))
 

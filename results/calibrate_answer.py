@@ -13,7 +13,7 @@ from specplan.results.calibrate_block import passes_block, round_block, table_bl
 from specplan.results.diagnose_answer import fastest, finding
 from specplan.results.diagnose_text import finding_text
 from specplan.results.store import write_text
-from specplan.results.tables import columns, facts, heading, times
+from specplan.results.tables import columns, facts, heading, times, verbatim
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers.collect import read_evidence
 from specplan.scenarios.importers.costs_evidence import point_of
@@ -217,7 +217,7 @@ def _text(
     if fits:
         parts += _passes_text(fits)
     for block in blocks if len(blocks) < 4 else ():
-        parts += [heading("Scenario"), Text(block.rstrip())]
+        parts += [heading("Scenario"), verbatim(block.rstrip())]
     if len(blocks) >= 4:
         parts += [Text(), Text(f"{len(blocks)} scenarios: --label shows one, --json all.")]
     return Group(*parts)

@@ -65,8 +65,8 @@ def round_block(found: Finding) -> str:
         round_s, draft_s = measured.round_s, 0.0
         kinds = ("measured", "assumed")
         comment = (
-            f"# target.round is a whole round at gamma {gamma}, drafting included: do not change "
-            "gamma\n"
+            f"# target.round is a whole round at gamma {gamma}, drafting included:\n"
+            "# do not change gamma\n"
         )
     base = found.group.baseline
     step_source = base.source if base else ""

@@ -10,6 +10,7 @@ from rich.text import Text
 from specplan.models.conversions import accepted_law
 from specplan.models.rounds import tokens_per_round_variance
 from specplan.results.answer import Answer
+from specplan.results.tables import verbatim
 from specplan.scenarios.exporters import ENGINES, export
 from specplan.scenarios.synthetic import Export, wanted
 
@@ -74,7 +75,7 @@ def _json(made: Export) -> dict[str, Any]:
 
 def _text(json: dict[str, Any]) -> RenderableType:
     rates = ", ".join(f"{rate:.4g}" for rate in json["unconditional"])
-    parts = [
+    parts: list[RenderableType] = [
         Text(
             f"{json['scenario']}: τ {json['acceptance_length']:.4g} at γ {json['gamma']},"
             f" unconditional {rates}, variance {json['tokens_per_round_variance']:.4g}\n"
@@ -83,10 +84,10 @@ def _text(json: dict[str, Any]) -> RenderableType:
     for made in json["exports"]:
         settings = [f"{name}={value}" for name, value in made["environment"].items()]
         shell = " \\\n    ".join([*settings, *made["arguments"]])
-        lines = [f"{made['engine']} ({made['mode']})", f"    {shell}"]
+        parts.append(verbatim(f"{made['engine']} ({made['mode']})\n    {shell}"))
         if made["config"]:
-            lines.append(f"    in its YAML: {made['config']}")
-        lines.append(f"  bonus: {made['bonus']}")
+            parts.append(verbatim(f"    in its YAML: {made['config']}"))
+        lines = [f"  bonus: {made['bonus']}"]
         lines += [f"  - {line}" for line in made["differences"]] or ["  - the same law"]
         parts.append(Text("\n".join(lines) + "\n"))
     return Group(*parts)

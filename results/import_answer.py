@@ -12,7 +12,7 @@ from rich.text import Text
 
 from specplan.results.answer import Answer
 from specplan.results.store import write_text
-from specplan.results.tables import milliseconds, number, percent
+from specplan.results.tables import milliseconds, number, percent, verbatim
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers.block import provenance, speculation, to_yaml
 from specplan.scenarios.importers.collect import read_evidence
@@ -118,7 +118,7 @@ def _text(
 ) -> RenderableType:
     parts: list[RenderableType] = []
     if len(pooled) == 1:
-        parts.append(Text(to_yaml(*pooled[0]).rstrip()))
+        parts.append(verbatim(to_yaml(*pooled[0]).rstrip()))
     elif pooled:
         parts.append(_table([whole for whole, _ in pooled]))
     if silent:

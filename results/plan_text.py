@@ -9,7 +9,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from specplan.results.planning.sensitivity import UNCERTAINTY
-from specplan.results.tables import columns, duration, facts, heading, milliseconds, number, percent
+from specplan.results.tables import (
+    columns,
+    duration,
+    facts,
+    heading,
+    milliseconds,
+    number,
+    percent,
+    verbatim,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,7 +165,7 @@ def _gammas(plan: Plan) -> Iterator[RenderableType]:
             f"simulated: latency {_times(made.against_fixed)} of γ = {best.gamma} throughout, "
             f"{_times(made.against_plain)} of plain decoding"
         )
-        yield Text(f"vLLM: --speculative-config '{made.vllm()}'")
+        yield verbatim(f"vLLM: --speculative-config '{made.vllm()}'")
 
 
 def _times(ratio: Interval) -> str:

@@ -116,6 +116,15 @@ def bars(rows: Sequence[tuple[str, float, str, str]]) -> Table:
     return grid
 
 
+def verbatim(text: str) -> Text:
+    """Show what people copy (YAML, flags, a command) line by line as it is, however wide it is.
+
+    >>> verbatim("a: 1").no_wrap
+    True
+    """
+    return Text(text, no_wrap=True, overflow="ignore")
+
+
 def heading(text: str) -> Text:
     """Set a line apart as the heading of what follows."""
     return Text("\n" + text, style="bold")
