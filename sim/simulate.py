@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from specplan.scenarios.schema import Scenario
 
+REQUEST_BYTES = 250  # of a kept request, with the copies that figures are computed from
 SPANS = 4096
 
 
@@ -64,6 +66,8 @@ def simulate(
     cut = warmup_cut(scenario, workload.requests)
     config_row["warmup_requests"], config_row["warmup_s"] = cut.requests, cut.time_s
     config_row["spans_from_s"] = timeline_from_s
+    if keep_requests:
+        _check_memory(workload.requests)
     sink = Kept() if keep_requests else _streamed(scenario, workload.requests, cut)
     engine = setup.engine(scenario, config_row, SPANS, prefixes)
     announce(kernel.turn if contended else kernel.advance)
@@ -82,6 +86,19 @@ def simulate(
         loop_s = time.perf_counter() - begun
         ring.finish()
     return _run(scenario, cluster, interrupted=interrupted, loop_s=loop_s)
+
+
+def _check_memory(requests: int) -> None:
+    """Refuse to keep more requests than the machine has memory for."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # a system that does not say
+        return
+    if requests * REQUEST_BYTES > memory:
+        needed, there = f"{requests * REQUEST_BYTES / 1e9:,.0f}", f"{memory / 1e9:,.0f}"
+        wrong = f"{requests:,} requests would take {needed} GB and this machine has {there}"
+        right = "fewer, or --no-requests, which keeps the figures and not the requests"
+        raise ScenarioError(Fault(wrong, right, field="workload.requests"))
 
 
 def _streamed(scenario: Scenario, requests: int, cut: Cut) -> Tally:

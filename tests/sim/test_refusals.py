@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from specplan.scenarios.errors import ScenarioError
+from specplan.sim.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,3 +38,8 @@ if TYPE_CHECKING:
 def test_contradictions(toy: Callable[..., Scenario], sets: tuple[str, ...], named: str) -> None:
     with pytest.raises(ScenarioError, match=named):
         toy(*sets)
+
+
+def test_more_requests_than_memory_are_refused(toy: Callable[..., Scenario]) -> None:
+    with pytest.raises(ScenarioError, match=r"10,000,000,000 requests would take .* --no-requests"):
+        simulate(toy("workload.requests=10000000000"))
