@@ -34,23 +34,28 @@ def step_gamma(config, tables, lane, decodes, context_tokens):
 
 @outlined
 def best_gamma(config, tables, decodes, context_tokens):
-    """Find the γ of the highest expected committed tokens per second at this batch."""
+    """Find the γ of the highest expected committed tokens per second at this batch.
+
+    A share h of the rounds proposes (n-gram hits; the plain mean over laws), the others are plain
+    steps: o + h·(draft + V) + (1 − h)·T, as the closed form prices a mean round.
+    """
     best = np.int64(0)
     best_rate = -1.0
     n = max(decodes, np.int64(1))
+    hit = tables.unconditional[:, 0].mean()
+    plain_s = price(tables, STEP, n, n, context_tokens, NOTHING)
     for gamma in range(config.gamma_min, config.gamma_max + 1):
         width = tables.nodes[gamma] + 1
         if gamma == 0:
-            round_s = price(tables, STEP, n, n, context_tokens, NOTHING)
+            round_s = plain_s
         else:
             draft_s = draft_seconds(config, tables, n, gamma, context_tokens)
-            round_s = config.overhead_s + price(
-                tables, ROUND, n, n * width, context_tokens, NOTHING
-            )
+            drafted_s = price(tables, ROUND, n, n * width, context_tokens, NOTHING)
             if config.placement == PARALLEL:
-                round_s = max(round_s, draft_s + config.overhead_s)
+                drafted_s = max(drafted_s, draft_s)
             else:
-                round_s += draft_s
+                drafted_s += draft_s
+            round_s = config.overhead_s + hit * drafted_s + (1.0 - hit) * plain_s
             if config.placement != COLOCATED:
                 round_s += config.transfer_s
         rate = tables.tokens_by_gamma[gamma] / round_s

@@ -103,6 +103,28 @@ def test_goodput_policy_takes_the_best_gamma_of_the_cost_model(
     np.testing.assert_array_equal(chosen.requests["rounds"], fixed.requests["rounds"])
 
 
+@pytest.mark.parametrize("hit", [0.2, 0.6, 1.0])
+def test_goodput_weighs_the_rounds_without_a_proposal(run: Callable[..., Run], hit: float) -> None:
+    """Only a share of n-gram's rounds pays for the wide pass: o + h V(γ) + (1 − h) T."""
+    sets = (
+        "speculation.method=ngram",
+        "speculation.acceptance={alpha: 0.8}",
+        f"speculation.draft_probability={hit}",
+        "draft.step=0 ms",
+        "target.round={linear: {base: 60 ms, per_token: 25 ms}}",
+        "target.step=null",
+        "workload.requests=30",
+    )
+    pass_s = (60 + 25 * np.arange(1, 10)) / 1000
+    costs = round_costs(pass_s[0], pass_s[1:], 0.0)
+    choices = np.arange(9)
+    found = predict(0.8 ** np.arange(1.0, 9.0), choices, costs, draft_probability=hit)
+    best = int(choices[np.argmax(found.speedup)])
+    chosen = run("speculation.gamma=8", "speculation.policy=goodput", *sets)
+    fixed = run(f"speculation.gamma={best}", *sets)
+    np.testing.assert_array_equal(chosen.requests["finish_s"], fixed.requests["finish_s"])
+
+
 def test_goodput_holds_a_choice(run: Callable[..., Run]) -> None:
     """A draft that costs per sequence pays alone, not in a batch of two; held, it goes on."""
     sets = (

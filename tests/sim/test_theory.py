@@ -83,27 +83,26 @@ def test_moments_of_the_generation_time(
     assert mean == pytest.approx(float(second), abs=max(error, 1e-9))
 
 
-# Mean wait in M/G/1 with exact service moments: issues #2 and #3.
-@pytest.mark.parametrize(
-    ("gamma", "conditional", "n"),
-    [(2, (0.5, 0.5), 6), (4, (0.9, 0.5, 0.7, 0.2), 9), (1, (0.8,), 3), (0, (0.5,), 2)],
-)
-@pytest.mark.parametrize(("load", "within"), [(0.5, 0.02), (0.7, None), (0.8, 0.02), (0.9, None)])
-def test_pollaczek_khinchine(
+def queue(
     run: Callable[..., Run],
+    seed: int,
+    load: float,
     gamma: int,
     conditional: tuple[float, ...],
     n: int,
-    load: float,
-    within: float | None,
-) -> None:
+) -> tuple[float, float, float]:
+    """Mean wait of 200,000 requests in M/G/1, its standard error, and Pollaczek–Khinchine's.
+
+    What the run's own mean service and gap explain is taken out of the mean (control variates).
+    """
     first, second = generation_s_moments(np.cumprod(conditional), gamma, n, round_costs(T, V, D))
     rate = load / float(first)
     done = run(
+        f"seed={seed}",
         f"speculation.gamma={gamma}",
         f"speculation.acceptance={{conditional: {list(conditional)}}}",
         f"workload.arrivals={{rate: {rate!r}/s}}",
-        f"workload.requests={200_000 if within else 60_000}",
+        "workload.requests=200000",
         f"workload.output_tokens={n}",
     ).requests
     waits_s = done["admitted_s"] - done["arrival_s"]
@@ -113,7 +112,6 @@ def test_pollaczek_khinchine(
     steps = served_s[:-1] - gaps_s[1:]
     walk = np.concatenate([[0.0], np.cumsum(steps)])
     assert waits_s == pytest.approx(walk - np.minimum.accumulate(walk), abs=1e-5)
-    # The mean, with what the run's own mean service and gap explain taken out (control variates).
     parts = [column.reshape(100, -1).mean(axis=1) for column in (waits_s, served_s, gaps_s)]
     knowns = np.column_stack([np.ones(100), parts[1] - float(first), parts[2] - 1 / rate])
     knowns = knowns[:, np.ptp(knowns, axis=0) + (np.arange(3) == 0) > 1e-9]
@@ -121,9 +119,31 @@ def test_pollaczek_khinchine(
     residual = parts[0] - knowns @ fit
     spread = np.linalg.inv(knowns.T @ knowns)[0, 0] * (residual @ residual) / (100 - len(fit))
     exact_s = float(pollaczek_khinchine_wait_s(rate, first, second))
-    assert fit[0] == pytest.approx(exact_s, abs=4.5 * np.sqrt(spread))
-    if within is not None:
-        assert fit[0] == pytest.approx(exact_s, rel=within)
+    return float(fit[0]), float(np.sqrt(spread)), exact_s
+
+
+# Mean wait in M/G/1 with exact service moments: issues #2 and #3.
+@pytest.mark.parametrize(
+    ("gamma", "conditional", "n"),
+    [(2, (0.5, 0.5), 6), (4, (0.9, 0.5, 0.7, 0.2), 9), (1, (0.8,), 3), (0, (0.5,), 2)],
+)
+@pytest.mark.parametrize("load", [0.5, 0.7, 0.8, 0.9])
+def test_pollaczek_khinchine(
+    run: Callable[..., Run], gamma: int, conditional: tuple[float, ...], n: int, load: float
+) -> None:
+    mean_s, error_s, exact_s = queue(run, 1, load, gamma, conditional, n)
+    assert mean_s == pytest.approx(exact_s, abs=4.5 * error_s)
+
+
+@pytest.mark.parametrize(("load", "seeds"), [(0.5, 2), (0.8, 8)])
+def test_pollaczek_khinchine_within_two_percent(
+    run: Callable[..., Run], load: float, seeds: int
+) -> None:
+    """Pooled seeds, for at ρ .8 even 200,000 requests scatter by 1.4 %: 2 % of one is luck."""
+    found = np.array([queue(run, s, load, 2, (0.5, 0.5), 6) for s in range(1, seeds + 1)])
+    exact_s = float(found[0, 2])
+    assert 3 * np.sqrt((found[:, 1] ** 2).sum()) / seeds < 0.02 * exact_s  # 2 % is 3 errors or more
+    assert float(found[:, 0].mean()) == pytest.approx(exact_s, rel=0.02)
 
 
 @pytest.mark.parametrize("streams", [1, 2, 7])
