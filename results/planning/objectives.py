@@ -86,14 +86,21 @@ def parse_objective(text: str) -> Objective:
             return Objective("goodput", "", parse_fraction(value.strip()))
         if metric not in METRICS or statistic not in STATISTICS:
             wrong = metric if metric not in METRICS else statistic or "no statistic"
-            close = nearest(wrong, (*METRICS, *STATISTICS, "goodput"))
-            raise _fault(text, f"`{wrong}` is not known", f"did you mean `{close}`? {FORM}")
+            raise _fault(text, f"`{wrong}` is not known", _known(wrong, metric in METRICS))
         limit = parse_duration(value.strip())
     except UnitError as error:
         raise _fault(text, error.wrong, error.right) from error
     if not limit > 0:
         raise _fault(text, "no figure meets a limit of 0", "a duration above zero")
     return Objective(metric, statistic, limit)
+
+
+def _known(wrong: str, is_statistic: bool) -> str:
+    """List what may stand there, the closest first where one is close."""
+    names = STATISTICS if is_statistic else (*METRICS, "goodput")
+    close = nearest(wrong, names)
+    what = f"{'a statistic' if is_statistic else 'a metric'}: {', '.join(names)}; {FORM}"
+    return f"did you mean `{close}`? {what}" if close else what
 
 
 def objectives_of(scenario: Scenario, texts: Sequence[str] = ()) -> tuple[Objective, ...]:

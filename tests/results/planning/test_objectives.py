@@ -105,3 +105,17 @@ def test_a_run_without_steady_state_meets_nothing(make_run: Callable[..., Run]) 
     figures = measure(run, objectives)
     for objective in objectives:
         assert objective.ratio(np.array([figures[objective.name]]))[0] > 1
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("foo p99 < 1 ms", "ttft, tpot, itl, e2el, queue, goodput"),
+        ("ttft zzz < 1 ms", "mean, p50, p90, p95, p99"),
+    ],
+)
+def test_what_is_close_to_nothing_lists_what_there_is(text: str, listed: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse_objective(text)
+    assert listed in str(error.value)
+    assert "None" not in str(error.value)
