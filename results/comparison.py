@@ -12,6 +12,7 @@ from specplan.results import metrics, store
 from specplan.results.answer import Answer
 from specplan.results.differences import Difference, differences, differences_over_seeds
 from specplan.results.tables import columns, number
+from specplan.scenarios.batch import batch_notes
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _on_one_seed(pair: dict[str, Scenario], output: Path | None, *, force: bool)
     found = differences(*runs)
     summaries = [metrics.summary(run) for run in runs]
     value = _json(list(pair), found, summaries)
-    notes = []
+    notes = _batch_notes(pair)
     if output is not None:
         from specplan.results.runs import write_run
 
@@ -102,6 +103,7 @@ def _over_seeds(
     summaries = [aggregated(both, which) for which in (0, 1)]
     value = {**_json(list(pair), found, summaries), "seeds": list(both.seeds)}
     notes = [f"{len(both.seeds)} seeds; intervals are Student's t across them"]
+    notes += _batch_notes(pair)
     if both.interrupted:
         notes.append(f"interrupted: {len(both.seeds)} of {how.count} seeds were complete by then")
     if output is not None:
@@ -110,6 +112,16 @@ def _over_seeds(
         notes.append(f"written to {output}")
     text = _text(value["verdict"], list(pair), found, summaries)
     return Answer(value, text, notes, exit_code=130 if both.interrupted else 0)
+
+
+def _batch_notes(pair: dict[str, Scenario]) -> list[str]:
+    """Say what keeps the load from mattering, in both or in the one it is about."""
+    said: dict[str, list[str]] = {}
+    for name, scenario in pair.items():
+        for note in batch_notes(scenario):
+            said.setdefault(note, []).append(name)
+    both = len(pair)
+    return [note if len(of) == both else f"{of[0]}: {note}" for note, of in said.items()]
 
 
 def _json(

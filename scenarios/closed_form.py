@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specplan.models import speedup
+from specplan.scenarios.batch import batch_notes
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.offered import offered
 from specplan.scenarios.priced import LONGEST_EXACT, Priced
@@ -143,7 +144,7 @@ def _located(scenario: Scenario) -> OperatingPoint:
         requests_per_s=float(rate),
         load=None if busy is None else float(busy),
         saturated=saturated,
-        notes=(*load.notes, *notes, *_omissions(scenario, load)),
+        notes=(*load.notes, *notes, *batch_notes(scenario), *_omissions(scenario, load)),
     )
 
 

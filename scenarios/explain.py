@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from specplan.scenarios.batch import HINT
 from specplan.scenarios.errors import Fault, nearest, shortened
 from specplan.scenarios.overrides import block_at
 from specplan.scenarios.schema import ContradictionError
@@ -119,6 +120,8 @@ def _known_keys(loc: tuple[int | str, ...], path: Path_) -> str:
     block = block_at(tuple(str(step) for step in loc[:-1])) or block_at(path[:-1])
     valid = list(block.model_fields) if block else []
     close = nearest(path[-1], valid)
+    if "batch" in path[-1] and close is None:
+        return HINT
     return f"did you mean `{close}`?" if close else f"one of {', '.join(valid)}"
 
 

@@ -55,7 +55,8 @@ seed: 1                          # equal seeds compare scenarios on equal luck
 target:                          # what one pass of the target model costs
   step: {step}
   round: {round}
-  # A cost that grows with the batch, instead of a duration:
+  # A duration knows no load. A cost that grows with the batch (workload.arrivals.streams, at
+  # most scheduler.max_num_seqs) is a sum:
   # round: {{base: 6 ms, per_token: 21 us, per_context_token: 0.04 us}}
   # or one that was measured (columns batch, width, ms):
   # round: {{table: costs.csv}}
@@ -83,7 +84,7 @@ workload:
   # output_tokens: {{lognormal: {{mean: 256, sigma: 0.8}}}}
 
 scheduler:
-  max_num_seqs: {max_num_seqs}
+  max_num_seqs: {max_num_seqs}               # the largest batch
   max_num_batched_tokens: 8192
 
 # kv_cache: {{tokens: 366480}}     # vLLM's log: GPU KV cache size
