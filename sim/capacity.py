@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95  # of the interval of one look
 FIRST_RUNS, MOST_RUNS = 6, 24
 STRIDE = 1.4  # between loads while the search looks for its two ends
+SAME_LOAD = 1e-9  # standard deviation of the control below which it is rounding: a trace
+SMALLEST = 1e-9  # ratio of which a logarithm is taken
 IDLE = 0.01  # of the first guess: a load at which requests hardly meet
 STEPS = 24
 
@@ -32,14 +34,19 @@ class Look:
     """What replications say at one load.
 
     `ratios (runs, objectives)` are figures over limits, inf without a steady state; `control
-    (runs,)` is a quantity of each run with expectation 0 (by how much more it happened to be
+    (runs,)` is a quantity of each run with expectation 0 (by which share more it happened to be
     offered), on which the ratios are regressed: control variates (Law, Simulation Modeling and
-    Analysis, 5th ed., § 11.4).
+    Analysis, 5th ed., § 11.4). A control that is the same in every run, as under a trace, explains
+    nothing and is left alone. Raises ValueError for a ratio below 0.
     """
 
     load: float
     ratios: Floats
     control: Floats
+
+    def __post_init__(self) -> None:
+        if (self.ratios < 0).any():
+            raise ValueError(f"a ratio of {self.ratios.min():g} is below 0")
 
     @cached_property
     def _fit(self) -> tuple[Floats, Floats]:
@@ -49,16 +56,17 @@ class Look:
         runs, ratios = self.ratios.shape[0], self.ratios
         x = self.control - self.control.mean()
         spread = float(x @ x)
-        helped = runs >= 4 and spread > 0 and bool(np.isfinite(ratios).all())
+        helped = runs >= 4 and spread > runs * SAME_LOAD**2
         mean: Floats = ratios.mean(axis=0)
         if not np.isfinite(mean).all() or runs < 2:
             return mean, np.full(ratios.shape[1], np.inf)
         residual = ratios - mean
         scale, freedom = 1 / runs, runs - 1
-        if helped:
-            slope = x @ ratios / spread
+        slope = x @ ratios / spread if helped else np.zeros_like(mean)
+        adjusted = mean - slope * self.control.mean()
+        if helped and (adjusted >= 0).all():  # a line that leads below 0 does not hold there
             residual = residual - np.outer(x, slope)
-            mean = mean - slope * self.control.mean()
+            mean = adjusted
             scale, freedom = 1 / runs + float(self.control.mean()) ** 2 / spread, runs - 2
         error = np.sqrt((residual**2).sum(axis=0) / freedom * scale)
         return mean, float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
@@ -261,7 +269,7 @@ class _Search:
         below, above = self.below(), self.above()
         assert below is not None  # a bracket was found before
         assert above is not None
-        rise = np.log(above.means.max() / max(below.means.max(), 1e-9))
+        rise = np.log(above.means.max() / max(below.means.max(), SMALLEST))
         return max(float(rise / np.log(above.load / below.load)), 0.05)
 
     def _crossing(self, slope: float) -> tuple[float, float]:
@@ -272,9 +280,15 @@ class _Search:
         """
         most = max(len(one.ratios) for one in self.looks.values() if one.stable)
         precise = [o for o in self.looks.values() if o.stable and len(o.ratios) == most]
-        near = min(precise, key=lambda one: abs(float(np.log(one.means.max()))))
-        spread = float(near.half_widths[near.worst] / near.means.max()) / slope
-        return near.load * float(near.means.max() ** (-1 / slope)), spread
+        near = min(precise, key=lambda one: abs(np.log(_worst_mean(one))))
+        worst = _worst_mean(near)
+        return near.load * worst ** (-1 / slope), float(
+            near.half_widths[near.worst]
+        ) / worst / slope
+
+
+def _worst_mean(look: Look) -> float:
+    return max(float(look.means.max()), SMALLEST)
 
 
 def _load(look: Look) -> float:

@@ -107,6 +107,6 @@ def _ratios(
     other: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]],
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Latency of one over the other; inf or 0 where one alone has no steady state."""
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         ratio = one["e2el_mean"] / other["e2el_mean"]
-    return np.where(np.isnan(ratio), other["throughput"] / one["throughput"], ratio)
+        return np.where(np.isnan(ratio), other["throughput"] / one["throughput"], ratio)

@@ -97,3 +97,23 @@ def test_one_run_without_steady_state_is_a_miss() -> None:
     look = Look(1.0, np.array([[0.5], [0.5], [np.inf], [0.5]]), np.zeros(4))
     assert look.missed
     assert not look.met
+
+
+def test_a_control_that_is_the_same_up_to_rounding_explains_nothing() -> None:
+    """A trace offers the same load in every replication; what differs is the last bit."""
+    ratios = np.linspace(0.7, 0.9, 8)[:, None]
+    same = 0.3 + 5.6e-17 * np.tile([0.0, 1.0], 4)
+    blind = Look(1.0, ratios, np.zeros(8))
+    for control in (same, same - 0.3):
+        look = Look(1.0, ratios, control)
+        assert look.means[0] == pytest.approx(0.8)
+        assert look.half_widths[0] == pytest.approx(blind.half_widths[0])
+
+
+def test_no_control_leads_below_zero() -> None:
+    """A line through ratios of 0 to 0.02 says −0.09 for an average load; no ratio is that."""
+    control = np.linspace(0.1, 0.12, 8)
+    look = Look(1.0, (control - 0.1)[:, None], control)
+    assert look.means[0] == pytest.approx(0.01)
+    with pytest.raises(ValueError, match="below 0"):
+        Look(1.0, np.array([[-0.1]]), np.zeros(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from specplan.results.planning.loads import Planner
 from specplan.results.planning.objectives import parse_objective
 from specplan.scenarios.load import load
 from specplan.scenarios.priced import Priced
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SETS = (
     "scheduler.max_num_seqs=1",
@@ -47,3 +51,26 @@ def test_the_largest_rate_is_that_of_pollaczek_and_khinchine() -> None:
             assert found.resolved
             wrong_by.append(found.estimate / true - 1)
     assert np.abs(wrong_by).max() <= TOLERANCE
+
+
+def test_a_trace_has_a_capacity_like_any_load(tmp_path: Path) -> None:
+    """One request of 100 ms every second, for one server: all wait less than 0.5 s until 10/s.
+
+    γ = 0 and equal steps: no replication differs from another but in rounding.
+    """
+    path = tmp_path / "even.csv"
+    rows = "".join(f"2024-01-01 00:{s // 60:02}:{s % 60:02}.0,1,2\n" for s in range(300))
+    path.write_text(f"TIMESTAMP,ContextTokens,GeneratedTokens\n{rows}")
+    sets = (
+        *SETS[:1],
+        f"workload.arrivals={{trace: {path}}}",
+        "workload.prompt_tokens=trace",
+        "workload.output_tokens=trace",
+        "speculation.method=none",
+    )
+    with ThreadPoolExecutor(1) as executor:
+        planner = Planner.on(executor, [parse_objective("queue mean < 0.5 s")], requests=300)
+        found = planner.capacity(load("toy-20ms", sets))
+    low, high = found.interval
+    assert 9 < low <= high < 12  # above 10/s the queue grows by 1 − 10/rate of each gap
+    assert all((look.means >= 0).all() for look in found.looks)
