@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specplan.results import store
@@ -12,7 +13,6 @@ from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from specplan.results.export import Section
 
@@ -26,13 +26,21 @@ def check_images(kinds: Sequence[str]) -> None:
     """
     if not kinds:
         return
-    if find_spec("kaleido") is None:
+    named = os.environ.get("BROWSER_PATH")
+    if named and not (Path(named).is_file() and os.access(named, os.X_OK)):
+        wrong = f"BROWSER_PATH={named} is no program that can be run"
+        raise ScenarioError(Fault(wrong, "the path of Chrome or Chromium, or unset it"))
+    try:
+        if find_spec("kaleido") is None:
+            raise ModuleNotFoundError("No module named 'kaleido'", name="kaleido")
+        from choreographer.browsers.chromium import Chromium
+    except ImportError as error:
+        missing = "which is not here" if isinstance(error, ModuleNotFoundError) else "and it fails"
         raise ScenarioError(
-            Fault("images need Kaleido, which is not here", "`pip install 'specplan[images]'`")
-        )
-    from choreographer.browsers.chromium import Chromium
+            Fault(f"images need Kaleido, {missing}", "`pip install 'specplan[images]'`")
+        ) from error
 
-    if not os.environ.get("BROWSER_PATH") and Chromium.find_browser(skip_local=False) is None:
+    if not named and Chromium.find_browser(skip_local=False) is None:
         raise ScenarioError(
             Fault(
                 "images need Chrome or Chromium, and none is found",
@@ -46,7 +54,7 @@ def write_images(
 ) -> list[str]:
     """Write every figure as `NN-title.KIND`, numbered in the order of the page, into a new folder.
 
-    Returns the names. Raises ScenarioError as `store.check_folder`.
+    Returns the names. Raises ScenarioError as `store.check_folder`, and where the browser fails.
     """
     import plotly.io as pio
 
@@ -58,14 +66,31 @@ def write_images(
     ]
     names = [name for _, name in made]
     with store.new_folder(folder, force=force) as temporary:
-        pio.write_images(
-            fig=[figure for figure, _ in made],
-            file=[temporary / name for name in names],
-            width=WIDTH,
-            scale=2,
-        )
+        try:
+            pio.write_images(
+                fig=[figure for figure, _ in made],
+                file=[temporary / name for name in names],
+                width=WIDTH,
+                scale=2,
+            )
+        except (RuntimeError, ValueError, ImportError) as error:
+            # Plotly and Kaleido raise these for a browser that does not start or stops.
+            right = "a browser that starts, in BROWSER_PATH; the HTML page needs none"
+            wrong = f"the images cannot be made: {_reason(error)}"
+            raise ScenarioError(Fault(wrong, right)) from error
         store.write_json(temporary / store.MARK, {"figures": names})
     return names
+
+
+def _reason(error: Exception) -> str:
+    """Take the first sentence of an error whose message may be a tuple of them.
+
+    >>> _reason(RuntimeError(("The browser closed.", "More advice.")))
+    'The browser closed'
+    """
+    says = error.args[0] if error.args else type(error).__name__
+    first = says[0] if isinstance(says, tuple) and says else says
+    return f"{first}".strip().splitlines()[0].rstrip(".") if f"{first}".strip() else "no reason"
 
 
 def _slug(title: str) -> str:

@@ -104,6 +104,30 @@ def test_images_without_a_browser_are_refused_first(monkeypatch: pytest.MonkeyPa
         images.check_images(["svg"])
 
 
+@pytest.mark.parametrize("named", ["/no/such/chrome", "/etc"])
+def test_a_browser_that_is_named_and_not_there_is_refused_first(
+    monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setenv("BROWSER_PATH", named)
+    with pytest.raises(ScenarioError, match=f"BROWSER_PATH={named} is no program"):
+        images.check_images(["png"])
+
+
+def test_a_browser_that_fails_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import plotly.io
+
+    def fails(**_: object) -> None:
+        raise RuntimeError(("The browser seemed to close.", "You may try another."))
+
+    monkeypatch.setattr(plotly.io, "write_images", fails)
+    section = Section("Which γ?", figure=speedup_by_gamma(curves(load("toy-20ms"))))
+    with pytest.raises(ScenarioError, match="cannot be made: The browser seemed to close "):
+        images.write_images([section], tmp_path / "drawn", ["png"], force=False)
+    assert not (tmp_path / "drawn").exists()
+
+
 def test_images_are_written(tmp_path: Path) -> None:
     pytest.importorskip("kaleido", reason="needs kaleido")
     try:
