@@ -76,7 +76,8 @@ def fit_round(gamma: ArrayLike, round_s: ArrayLike) -> RoundFit:
     0.352 ms), more by least squares of the relative error. `gamma`, `round_s` (points,), seconds.
 
     Raises UndeterminedError for fewer than two different γ, ScatterError when a point is more than
-    15 % off or when V or d comes out negative, ValueError for times that are not positive.
+    15 % off (at one γ: off the mean) or when V or d comes out negative, ValueError for times that
+    are not positive.
 
     >>> fit = fit_round([3, 5], [2.8981 / 404.25, 3.5164 / 446.64])
     >>> round(1e3 * fit.verify_s, 3), round(1e3 * fit.draft_s, 3)
@@ -85,6 +86,8 @@ def fit_round(gamma: ArrayLike, round_s: ArrayLike) -> RoundFit:
     drafts, times = _measured(gamma, round_s)
     different = np.unique(drafts)
     if different.size < 2:
+        if times.size:
+            _refuse_scatter(float(different[0]), times)
         says = f"only γ = {different[0]:g}" if different.size else "no round of a known γ"
         raise UndeterminedError(
             f"{says} is measured and two unknowns are wanted, verify and draft step (a point at "
@@ -95,7 +98,7 @@ def fit_round(gamma: ArrayLike, round_s: ArrayLike) -> RoundFit:
     verify, draft = (float(value) for value in solution)
     residuals = rows @ solution - 1.0
     shown = ", ".join(
-        f"γ = {g:g}: {1e3 * t:.4g} ms, {100 * r:+.1f} %"
+        f"γ = {g:g}: {1e3 * t:.4g} ms, {100 * r:+z.1f} %"
         for g, t, r in zip(drafts, times, residuals, strict=True)
     )
     if np.abs(residuals).max() > WILD:
@@ -111,6 +114,20 @@ def fit_round(gamma: ArrayLike, round_s: ArrayLike) -> RoundFit:
         )
     errors = _standard_errors(rows, residuals)
     return RoundFit(verify, draft, tuple(drafts), tuple(residuals), *errors)
+
+
+def _refuse_scatter(gamma: float, times: Floats) -> None:
+    """Refuse rounds of one draft length that are no scatter around one cost."""
+    residuals = times.mean() / times - 1.0
+    if np.abs(residuals).max() <= WILD:
+        return
+    shown = ", ".join(
+        f"{1e3 * t:.4g} ms, {100 * r:+z.1f} %" for t, r in zip(times, residuals, strict=True)
+    )
+    raise ScatterError(
+        f"the rounds at γ = {gamma:g} contradict each other: {shown} off their mean (points of one "
+        "system under one load; separate the others with label=)"
+    )
 
 
 def _standard_errors(rows: Floats, residuals: Floats) -> tuple[float | None, float | None]:

@@ -86,6 +86,13 @@ class Diagnosis:
     warnings: tuple[Warned, ...]
     changes: tuple[str, ...]
 
+    @property
+    def impossible(self) -> tuple[Warned, ...]:
+        """The warnings after which the speedup means nothing: R < T, τ > γ + 1."""
+        return tuple(
+            one for one in self.warnings if one.code in {"impossible_round", "impossible_tokens"}
+        )
+
 
 def diagnose(measured: Measured) -> Diagnosis:
     """Diagnose one measurement: what decides, what is impossible, what would have to change.

@@ -37,7 +37,9 @@ class SamplingRules:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.temperature) and self.temperature >= 0):
-            raise ValueError(f"temperature is {self.temperature:g} (at least 0; 0 is greedy)")
+            raise ValueError(
+                f"temperature is {self.temperature:g} (finite and at least 0; 0 is greedy)"
+            )
         if self.top_k < 0:
             raise ValueError(f"top_k is {self.top_k} (at least 1, or 0 for all tokens)")
         if not 0 < self.top_p <= 1:

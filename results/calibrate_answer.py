@@ -10,6 +10,7 @@ from rich.text import Text
 
 from specplan.results.answer import Answer
 from specplan.results.calibrate_block import passes_block, round_block, table_block
+from specplan.results.calibrate_rows import why_none
 from specplan.results.diagnose_answer import fastest, finding
 from specplan.results.diagnose_text import finding_text
 from specplan.results.store import write_text
@@ -84,9 +85,7 @@ def calibrate_answer(
     blocks += [table_block(one, dict(fits).get(one), table.name) for one in tables if table]
     notes = [f"{name}: no time of a token or a round in it" for name in silent]
     if not blocks:
-        notes.append(
-            "no scenario: it takes a baseline and a point with gamma, tokens per round and a time"
-        )
+        notes.append(why_none(findings))
     if tables and table is None:
         notes.append("no linear cost comes near every pass: -o FILE keeps the table of the times")
     if output is not None and table is not None:

@@ -7,9 +7,12 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from specplan.models.calibration import RoundFit
+from specplan.results.calibrate_rows import mean_of, together, unusable
 from specplan.scenarios.units import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from specplan.models.calibration import LinearFit
     from specplan.results.diagnose_answer import Finding, Row
     from specplan.scenarios.importers.costs_passes import PassTimes
@@ -33,23 +36,22 @@ def round_block(found: Finding) -> str:
     What drafting and verifying cost is taken as measured, else as fitted; where neither is known
     the whole round stands in `target.round` and the draft is free, which holds at this γ only.
     """
-    rows = [row for row in found.rows if _usable(row)]
+    rows = [row for row in found.rows if not unusable(row)]
     if not rows:
         return ""
-    best = min(rows, key=lambda row: row.point.token_s or 0.0)
-    measured = best.diagnosis.measured if best.diagnosis else None
-    if measured is None:
-        return ""
-    point, fit = best.point, found.fit
+    used, fit = together(rows), found.fit
+    point = used[0].point
+    measured = mean_of(used)
     gamma = round(point.gamma or 0)
-    source = f"{len(rows)} measured point{'s' * (len(rows) > 1)}: " + "; ".join(
-        row.point.source for row in rows
-    )
+    source = _source(used)
     overhead_s, extra = 0.0, False
     kinds: tuple[str, ...]
     comment = ""
     if isinstance(fit, RoundFit) and point.draft_s is None and point.verify_s is None:
         round_s, draft_s = fit.verify_s, fit.draft_s
+        source = _source(
+            [row for row in found.rows if row.point.gamma and row.point.round_s], fitted=True
+        )
         kinds = ("fitted", "fitted")
         residual = max(map(abs, fit.residuals))
         exact = "solved exactly" if fit.points == 2 else f"largest residual {100 * residual:.2g} %"
@@ -79,30 +81,36 @@ def round_block(found: Finding) -> str:
         f"  gamma: {gamma}",
         *([f"  overhead: {format_duration(_rounded(overhead_s))}"] if overhead_s else []),
         *(["  extra_draft_step: true"] if extra else []),
-        f"  acceptance:\n{_acceptance(best, gamma)}",
+        f"  acceptance:\n{_acceptance(used, gamma)}",
     ]
     trust = fit.trust() if isinstance(fit, RoundFit) else "one configuration; no fit to check"
+    trust += _left_out(rows, used)
     return _scenario(found.group.label, comment + "\n".join(lines), found.group.batch, trust)
 
 
-def _usable(row: Row) -> bool:
-    """Return whether a scenario can stand for the row: all known, phases one after the other."""
-    if row.diagnosis is None or not row.point.gamma or not row.point.token_s:
-        return False
-    overlap = (row.diagnosis.measured.overhead_s or 0.0) < -0.05 * row.diagnosis.measured.round_s
-    impossible = {one.code for one in row.diagnosis.warnings} & {
-        "impossible_round",
-        "impossible_tokens",
-    }
-    return not overlap and not impossible
+def _source(rows: Sequence[Row], *, fitted: bool = False) -> str:
+    count = f"{len(rows)} measured point{'s' * (len(rows) > 1)}"
+    mean = "mean of " * (len(rows) > 1 and not fitted)
+    return f"{mean}{count}: {'; '.join(row.point.source for row in rows)}"
 
 
-def _acceptance(row: Row, gamma: int) -> str:
-    point = row.point
-    if len(point.unconditional) >= gamma:
-        rates = ", ".join(f"{rate:.{DIGITS}g}" for rate in point.unconditional[:gamma])
+def _left_out(rows: Sequence[Row], used: Sequence[Row]) -> str:
+    """Say what the acceptance is of, where several points stand at the γ of the scenario."""
+    others = [row for row in rows if row.point.gamma == used[0].point.gamma and row not in used]
+    says = f"; tokens per round: the mean of {len(used)} points" if len(used) > 1 else ""
+    if others:
+        listed = "; ".join(row.point.source for row in others)
+        says += f"; the fastest point stands here, not {listed}"
+    return says
+
+
+def _acceptance(rows: Sequence[Row], gamma: int) -> str:
+    lists = [row.point.unconditional for row in rows]
+    if all(len(one) >= gamma for one in lists):
+        means = [sum(one[i] for one in lists) / len(lists) for i in range(gamma)]
+        rates = ", ".join(f"{rate:.{DIGITS}g}" for rate in means)
         return fill(f"    unconditional: [{rates}]", WIDTH, subsequent_indent="      ")
-    tau = min(point.tokens_per_round or 1.0, gamma + 1.0)
+    tau = min(sum(row.point.tokens_per_round or 1.0 for row in rows) / len(rows), gamma + 1.0)
     return f"    acceptance_length: {tau:.{DIGITS}g}\n    at_gamma: {gamma}"
 
 

@@ -85,6 +85,8 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
         verdict = "pays" if found.speedup > 1 else "does not pay"
         if found.never_pays:
             verdict = "cannot pay at this round cost"
+        if found.impossible:
+            verdict = "impossible, so it says nothing (see the warning)"
         says = f"{verdict}: breaks even at τ = {found.break_even_tokens:.4g}"
         if found.break_even_rate is not None:
             says += f", accepted/drafted {found.break_even_rate:.3f}"

@@ -78,6 +78,8 @@ def _positions(question: LawQuestion) -> int:
         raise ScenarioError(Fault(wrong, "one q for each p, at least one position"))
     if question.rule not in RULES:
         raise ScenarioError(Fault(question.rule, " | ".join(RULES), field="rule"))
+    if question.draws < 0:
+        raise ScenarioError(Fault(f"draws is {question.draws}", "at least 0; 0 is exact only"))
     sizes = [len(law) for law in (*question.p, *question.q)]
     odd = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
     if odd is not None and len(question.p) > 1:

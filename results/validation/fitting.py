@@ -165,7 +165,7 @@ def _solved(series: MeasuredSeries, rows: list[MeasuredRow], base: Scenario) -> 
             low, high = row.solves.between
             wrong = (
                 f"{row.solves.field} from {low:g} to {high:g} comes no closer to {row.value:g} "
-                f"{row.unit or series.unit} than {100 * off(row):+.1f} %"
+                f"{row.unit or series.unit} than {100 * off(row):+z.1f} %"
             )
             faults.append(Fault(wrong, "a range that holds it", f"{series.name}: {label(row)}"))
     raise ScenarioError(faults)

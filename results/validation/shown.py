@@ -69,7 +69,7 @@ def point_row(point: Point) -> Row:
         return (point.label, _measured(point), _value(point.predicted), "fit", "", "")
     mark = "" if point.within else "miss"
     tolerance = f"{100 * point.tolerance:.3g} %"
-    error = f"{100 * point.error:+.1f} %"
+    error = f"{100 * point.error:+z.1f} %"
     return (point.label, _measured(point), _value(point.predicted), error, tolerance, mark)
 
 

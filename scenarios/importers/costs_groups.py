@@ -51,6 +51,8 @@ class Group:
         except UndeterminedError as error:
             return f"undetermined: {error}"
         except ScatterError as error:
+            if self.baseline is None and len({one.gamma for one in usable}) == 1:
+                return f"undetermined: {error}"  # nothing is concluded from them
             wrong, _, right = str(error).rstrip(")").rpartition(" (")
             raise ScenarioError(Fault(wrong, right, field=self.label or "points")) from error
 
@@ -184,10 +186,12 @@ def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group
     """
     by_kind: dict[tuple[str, float], list[Point]] = {}
     for point in points:
-        by_kind.setdefault((point.label, round(point.batch, 2)), []).append(point)
+        by_kind.setdefault(_kind(point), []).append(point)
     plain: dict[tuple[str, float], Point] = {}
     for kind, members in by_kind.items():
         bases = [one for one in members if one.is_baseline]
+        if bases and baseline is not None and baseline not in bases:
+            bases += [baseline] * (_kind(baseline) == kind)
         if len(bases) > 1 and not _alike(bases):
             shown = ", ".join(f"{1e3 * (one.token_s or 0):.4g} ms" for one in bases)
             right = "one for each system and load; label= separates systems"
@@ -207,6 +211,10 @@ def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group
     ]
     drafting = [group for group in found if group.points]
     return drafting or found
+
+
+def _kind(point: Point) -> tuple[str, float]:
+    return point.label, round(point.batch, 2)
 
 
 def _alike(bases: Sequence[Point]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from specplan.models.acceptance import tokens_per_round_from_alpha
@@ -39,8 +40,10 @@ def _number(text: str) -> float:
         value = float(text)
     except ValueError:
         raise UnitError(f"`{text}` is not a number", "a number") from None
-    if not 0 <= value < float("inf"):
-        raise UnitError(f"`{text}` is not a number of things", "0 or more")
+    if not isfinite(value):
+        raise UnitError(f"`{text}` is not finite", "a number, 0 or more")
+    if value < 0:
+        raise UnitError(f"`{text}` is below 0", "0 or more")
     return value
 
 
@@ -136,10 +139,18 @@ def parse_baseline(text: str) -> Point:
     line = text.strip()
     if "=" not in line and not _SPEED.search(line):
         line = f"tpot={line}"
-    point = parse_point(line if re.search(r"\b(gamma|k)\s*=", line) else f"gamma=0 {line}")
+    try:
+        point = parse_point(line if re.search(r"\b(gamma|k)\s*=", line) else f"gamma=0 {line}")
+    except ScenarioError as error:
+        named = [
+            replace(one, wrong=one.wrong.removeprefix(f"{line}: "), field=f"--baseline {text}")
+            for one in error.faults
+        ]
+        raise ScenarioError(named) from None
     if not point.is_baseline:
         right = "plain decoding: gamma=0, or no gamma"
-        raise ScenarioError(Fault(f"a baseline of γ = {point.gamma:g}", right, field=text))
+        wrong = f"a baseline of γ = {point.gamma:g}"
+        raise ScenarioError(Fault(wrong, right, field=f"--baseline {text}"))
     return replace(point, source=text)
 
 

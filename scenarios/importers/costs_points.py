@@ -9,6 +9,8 @@ from specplan.scenarios.errors import Fault, ScenarioError
 
 #: Two statements of one quantity that are further apart than this contradict each other.
 AGREE = 0.05
+#: What the printed digits of a τ at its upper bound may be off.
+PRINTED = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +106,17 @@ def with_gap(point: Point, engine: str) -> Point:
 def completed(point: Point) -> Point:
     """Fill the third of τ, R and time per token from the other two; R = τ · TPOT.
 
-    Three that disagree keep their R and τ, with a warning.
+    Three that disagree keep their R and τ, with a warning. Raises ScenarioError for a τ that no
+    round of γ drafts can have.
     """
     tau, round_s, token_s = point.tokens_per_round, point.round_s, point.token_s
     if tau is not None and tau < 1:
         right = "1 or more: with the bonus token"
         raise ScenarioError(Fault(f"τ = {tau:.4g} is below 1", right, field=point.source))
+    if tau and point.gamma and tau > (point.gamma + 1) * (1 + PRINTED):
+        wrong = f"τ = {tau:.4g} is above γ + 1 = {point.gamma + 1:g}"
+        right = "is the bonus token counted twice, or is γ another one?"
+        raise ScenarioError(Fault(wrong, right, field=point.source))
     if tau and token_s and round_s is None:
         return replace(point, round_s=tau * token_s)
     if tau and round_s and token_s is None:

@@ -69,6 +69,7 @@ def test_rules_change_the_acceptance_that_engines_see() -> None:
     [
         ({"temperature": -1.0}, "temperature is -1"),
         ({"temperature": float("nan")}, "temperature is nan"),
+        ({"temperature": float("inf")}, r"temperature is inf \(finite"),
         ({"top_k": -1}, "top_k is -1"),
         ({"top_p": 0.0}, "top_p is 0"),
         ({"top_p": 1.1}, "top_p is 1.1"),

@@ -94,7 +94,7 @@ def test_monte_carlo_verdict_is_the_exit_code(rule: str, exit_code: int) -> None
         (LawQuestion([P, [0.5, 0.6, 0]], [Q, Q]), "position 2: p sums to 1.1"),
         (LawQuestion([P], [Q], gamma=0), "gamma: 0"),
         (LawQuestion([P, P], [Q, Q], gamma=3), "gamma: 3 while 2 positions"),
-        (LawQuestion([P], [Q], draws=-1), "draws is -1"),
+        (LawQuestion([P], [Q], draws=-1), r"draws is -1 \(at least 0"),
         (LawQuestion([P], [Q], rule="naive"), "rule: naive"),
         (LawQuestion([P], [Q], bonus=[1.0], draws=10), "bonus has 1 tokens"),
         (LawQuestion([P, [1.0]], [Q, [1.0]], draws=10), "position 2 has 1 tokens"),

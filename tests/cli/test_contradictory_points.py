@@ -1,0 +1,81 @@
+"""`specplan calibrate`: measurements that cannot all be true are refused with both numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Cli = Callable[..., Any]
+
+FIRST = "gamma=3 404.25 tok/s tau=2.8981"  # a round of 7.169 ms
+
+
+def _calibrate(cli: Cli, *points: str, baseline: str = "5.264 ms") -> Any:
+    words = [word for point in points for word in ("--point", point)]
+    return cli("calibrate", "--baseline", baseline, *words)
+
+
+def _refused(found: Any) -> str:
+    assert (found.code, found.out) == (2, "")
+    assert len(found.err.splitlines()) == 1
+    return str(found.err)
+
+
+def test_two_rounds_at_one_gamma(specplan_cli: Cli) -> None:
+    says = _refused(_calibrate(specplan_cli, FIRST, "gamma=3 300 tok/s tau=2.8"))
+    assert "γ = 3" in says
+    assert "7.169 ms" in says
+    assert "9.333 ms" in says  # 2.8 / 300
+
+
+def test_repeats_within_the_scatter_are_averaged_and_named(specplan_cli: Cli) -> None:
+    out = " ".join(_calibrate(specplan_cli, FIRST, "gamma=3 380 tok/s tau=2.8").out.split())
+    assert "constant: 7.26875 ms" in out  # (2.8981 / 404.25 + 2.8 / 380) / 2
+    assert "acceptance_length: 2.84905" in out
+    assert "mean of 2 measured points: gamma=3 404.25" in out
+
+
+def test_rounds_alike_of_another_acceptance_are_not_averaged(specplan_cli: Cli) -> None:
+    out = " ".join(_calibrate(specplan_cli, FIRST, "gamma=3 280 tok/s tau=2").out.split())
+    assert "source: >- 1 measured point: gamma=3 404.25 tok/s tau=2.8981 step" in out
+    assert "the fastest point stands here, not gamma=3 280 tok/s tau=2" in out
+
+
+def test_two_baselines(specplan_cli: Cli) -> None:
+    says = _refused(_calibrate(specplan_cli, FIRST, "gamma=0 300 tok/s", baseline="5 ms"))
+    assert "3.333 ms" in says
+    assert "5 ms" in says
+    alike = _calibrate(specplan_cli, FIRST, "gamma=0 200 tok/s", baseline="5.1 ms")
+    assert alike.code == 0
+
+
+def test_a_round_shorter_than_a_step(specplan_cli: Cli) -> None:
+    found = _calibrate(specplan_cli, "gamma=3 800 tok/s tau=2.8", baseline="5 ms")
+    assert found.code == 1
+    assert "γ = 3 impossible" in " ".join(found.out.split())
+    assert "pays:" not in found.out
+    (last,) = found.err.splitlines()
+    assert "3.5 ms is shorter than a plain step of 5 ms" in last
+
+
+@pytest.mark.parametrize(
+    ("baseline", "point", "words"),
+    [
+        ("5 ms", "gamma=3 300 tok/s tau=4.8", "τ = 4.8 is above γ + 1 = 4"),
+        ("5 ms", "gamma=3 300 tok/s tau=nan", "tau=nan: `nan` is not finite"),
+        ("5 ms", "gamma=3 300 tok/s tau=-1", "tau=-1: `-1` is below 0"),
+        ("0 ms", FIRST, "--baseline 0 ms: "),
+        ("fast", FIRST, "--baseline fast: "),
+    ],
+)
+def test_bad_input(specplan_cli: Cli, baseline: str, point: str, words: str) -> None:
+    assert words in _refused(_calibrate(specplan_cli, point, baseline=baseline))
+
+
+def test_no_residual_is_minus_zero(specplan_cli: Cli) -> None:
+    points = (FIRST, "gamma=5 300 tok/s tau=1.5")
+    assert "-0.0 %" not in _refused(_calibrate(specplan_cli, *points))
