@@ -120,6 +120,10 @@ def _guard(app: Dash) -> None:
         if origin is not None and origin != f"http://{request.headers['Host']}":
             abort(403, "This page answers its own requests only.")
 
+    def one_page() -> None:
+        if request.url_rule is not None and request.url_rule.rule == "/<path:path>":
+            abort(404, "There is one page here: /")  # Dash would answer any path with it
+
     def within(response: Any) -> Any:
         response.headers["Content-Security-Policy"] = policy
         response.headers["X-Content-Type-Options"] = "nosniff"
@@ -131,6 +135,7 @@ def _guard(app: Dash) -> None:
 
     server.register_error_handler(DependencyException, no_such_part)
     server.before_request(only_here)
+    server.before_request(one_page)
     server.after_request(within)
 
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 import math
 import shlex
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from specplan.results.live_controls import own_group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from specplan.results.live_controls import Control
     from specplan.scenarios.schema import Scenario
 
 LONGEST = 4000  # characters of a query; the longest that the page makes is a third of this
+ALIKE = 0.8  # share of letters in common from which a key is taken for a slip
 POSITION = "speculation.acceptance.conditional"
 
 
@@ -118,7 +120,7 @@ def read(search: str | None, scenario: Scenario, controls: Sequence[Control]) ->
             continue
         control = known.get(path)
         if control is None:
-            ignored.append(f"`{path[:60]}` has no slider here")
+            ignored.append(f"`{path[:60]}` has no slider here{_meant(path, known)}")
             continue
         try:
             value = control.read(text)
@@ -133,6 +135,17 @@ def read(search: str | None, scenario: Scenario, controls: Sequence[Control]) ->
             group, _, choice = control.group.partition(":")
             groups[group] = choice
     return State(values, groups, tuple(ignored))
+
+
+def _meant(path: str, known: Iterable[str]) -> str:
+    """Name the slider that a key may mean, by the last word of both.
+
+    >>> _meant("gamma", ["draft.step", "speculation.gamma"])
+    ' (did you mean `speculation.gamma`?)'
+    """
+    last = {one.rpartition(".")[2]: one for one in known}
+    close = get_close_matches(path.rpartition(".")[2], last, n=1, cutoff=ALIKE)
+    return f" (did you mean `{last[close[0]]}`?)" if close else ""
 
 
 def command(target: str, sets: Sequence[str], verb: str = "predict") -> str:

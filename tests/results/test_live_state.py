@@ -125,3 +125,17 @@ def test_a_table_is_replaced_as_a_whole(tmp_path: Any) -> None:
     assert view.scenario.target.round.kind == "linear"
     assert view.scenario.target.round.linear is not None
     assert view.scenario.target.round.linear.base == pytest.approx(0.0113333333, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("gamma", "speculation.gamma"),
+        ("alpha", "speculation.acceptance.alpha"),
+        ("speculation.gama", "speculation.gamma"),
+    ],
+)
+def test_a_key_without_a_slider_names_the_one_that_is_meant(key: str, meant: str) -> None:
+    toy = load("toy-20ms")
+    (says,) = read(f"?{key}=3", toy, controls(toy)).ignored
+    assert says == f"`{key}` has no slider here (did you mean `{meant}`?)"
