@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,8 @@ from specplan.results.answer import Answer
 from specplan.results.validation.points import GIVEN, points_of
 from specplan.results.validation.scores import score, signs, sweeps
 from specplan.results.validation.shown import markdown, text
-from specplan.scenarios.errors import ScenarioError
-from specplan.scenarios.load import load, published
+from specplan.scenarios.errors import Fault, ScenarioError, nearest
+from specplan.scenarios.load import bundled, load, published
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,12 +51,22 @@ def validate_answer(
     return Answer(value_of(points), text(points), notes, 1 if unexplained(points) else 0)
 
 
+def _known(name: str) -> str:
+    """Pass a file or a bundled name on; raises ScenarioError that lists what has measurements."""
+    if name not in {*published(), *bundled()} and not os.path.lexists(name):
+        close = nearest(name, published())
+        hint = f"did you mean `{close}`? " if close else ""
+        right = f"{hint}a file, or one of those with measurements: {', '.join(published())}"
+        raise ScenarioError(Fault("no such file and no published measurement", right, name))
+    return name
+
+
 def every_point(names: Sequence[str] = ()) -> list[Point]:
     """Predict all points of the named scenarios; raises ScenarioError with the faults of all."""
     points, faults = [], []
     for name in names or published():
         try:
-            points += points_of(load(name))
+            points += points_of(load(_known(name)))
         except ScenarioError as error:
             faults += error.faults
     if faults:

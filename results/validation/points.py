@@ -17,7 +17,7 @@ from specplan.results.validation.conditions import (
 )
 from specplan.results.validation.fitting import fitted_settings
 from specplan.scenarios.errors import Fault, ScenarioError
-from specplan.scenarios.load import override
+from specplan.scenarios.load import override, published
 from specplan.scenarios.schema_measured import label
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ def points_of(scenario: Scenario) -> list[Point]:
     block = scenario.measured
     if block is None:
         wrong = "nothing measured in it"
-        raise ScenarioError(Fault(wrong, "a `measured` block (docs/scenario.md)", scenario.name))
+        right = f"a `measured` block (docs/scenario.md), or one of: {', '.join(published())}"
+        raise ScenarioError(Fault(wrong, right, scenario.name))
     base = scenario.model_copy(update={"measured": None})
     return [point for series in block.series for point in _series(series, base, block)]
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from specplan.cli import app
 from specplan.models.other_calculators import CALCULATORS, exact
 from specplan.results.calibrate_answer import calibrate_answer
+from specplan.results.catalogue import list_answer
 from specplan.results.validation.answer import every_point, unexplained, validate_answer, value_of
 from specplan.results.validation.fitting import calibrate_lines, fitted_settings
 from specplan.results.validation.points import Point, points_of
@@ -19,7 +20,7 @@ from specplan.results.validation.scores import score, signs, sweeps
 from specplan.results.validation.shown import MEDIAN_OWED, P90_OWED, markdown
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
-from specplan.scenarios.load import load, override, published
+from specplan.scenarios.load import bundled, load, override, published
 from specplan.scenarios.schema_measured import MeasuredSeries
 
 if TYPE_CHECKING:
@@ -244,3 +245,13 @@ def test_json_has_every_point(points: list[Point]) -> None:
     assert len(value["points"]) == len(points)
     assert all(one["source"] and one["unit"] for one in value["points"])
     assert json.loads(json.dumps(value)) == value
+
+
+def test_what_has_measurements_is_listed_by_name() -> None:
+    for name in ("nosuch", "toy-20ms", "n" * 300):
+        with pytest.raises(ScenarioError) as refused:
+            validate_answer([name])
+        assert all(known in str(refused.value) for known in published())
+    listed = list_answer()
+    assert set(listed.json["published"]) == set(published())
+    assert set(listed.json["scenarios"]) == set(bundled())
