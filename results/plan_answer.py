@@ -36,21 +36,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Way:
-    """Decoding with or without speculation: capacity of a replica, fleet for the rate, cost.
+    """Decoding with or without speculation: capacity of a replica, fleet for a rate, cost.
 
-    `gpu_s_per_million` are GPU-seconds per million output tokens at the capacity.
+    `gpus` are those of one replica, `rate` the requests/s over all of them that were asked for.
     """
 
     capacity: Capacity
     gpus: float
     fleet: Fleet | None
     tokens_per_request: float
+    rate: float | None = None
 
     @property
     def gpu_s_per_million(self) -> float | None:
-        """GPU-seconds per million output tokens at the largest rate met for sure."""
-        tokens_per_s = self.capacity.load * self.tokens_per_request
+        """GPU-seconds per million output tokens of the fleet at the rate that was asked for.
+
+        Without a rate those of one replica at its largest load met for sure; None where none is.
+        """
+        if self.rate is None:
+            return self.full_load_gpu_s(self.capacity.load)
+        tokens_per_s = self.rate * self.tokens_per_request
+        if self.fleet is None or not tokens_per_s:
+            return None
+        return gpu_seconds_per_million(self.fleet.gpus, tokens_per_s)
+
+    def full_load_gpu_s(self, load: float) -> float | None:
+        """GPU-seconds per million output tokens of one replica at a load, requests/s."""
+        tokens_per_s = load * self.tokens_per_request
         return gpu_seconds_per_million(self.gpus, tokens_per_s) if tokens_per_s else None
+
+    def spent_between(self) -> tuple[float, float] | None:
+        """Least and most GPU-seconds per million output tokens that these runs allow.
+
+        Equal for a fleet of which one replica fewer is missed for sure; None where none is met.
+        """
+        most = self.gpu_s_per_million
+        if most is None:
+            return None
+        if self.fleet:
+            fewer = 0 if self.fleet.sure else 1
+            return most * (self.fleet.replicas - fewer) / self.fleet.replicas, most
+        missed = self.capacity.missed
+        return (self.full_load_gpu_s(missed.load) if missed else None) or 0.0, most
 
 
 @dataclass(frozen=True)
@@ -122,7 +149,7 @@ def _way(planner: Planner, scenario: Scenario, rate: float | None) -> Way:
     capacity = planner.capacity(one)
     fleet = fewest_replicas(planner, scenario, rate, capacity) if rate else None
     known = planner.figures(at_rate(one, capacity.looks[0].load), 2)
-    return Way(capacity, gpus(scenario), fleet, float(known["output_all"].mean()))
+    return Way(capacity, gpus(scenario), fleet, float(known["output_all"].mean()), rate)
 
 
 def _load(ways: dict[str, Way], chosen: Way, rate: float | None) -> float:
@@ -190,6 +217,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "gammas": [
             {
                 "gamma": c.gamma,
+                "saturated": c.saturated,
                 "tpot_s": c.tpot_s,
                 "e2el_s": c.e2el_s,
                 "throughput": c.throughput,
@@ -217,6 +245,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
                 "at_plus_10_percent": s.higher,
                 "evidence": s.evidence,
                 "at_stake": s.at_stake,
+                "steady": s.steady,
             }
             for s in plan.swings
         ],
@@ -233,6 +262,7 @@ def _way_json(plan: Plan, way: Way, price: float | None) -> dict[str, Any]:
         "gpus": fleet.gpus if fleet else None,
         "replicas_sure": fleet.sure if fleet else None,
         "gpu_seconds_per_million_tokens": spent,
+        "gpu_seconds_per_million_tokens_full_load": way.full_load_gpu_s(way.capacity.load),
         "cost_per_million_tokens": spent * price / 3600 if spent and price is not None else None,
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite, sqrt
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
     from specplan.results.intervals import Interval
     from specplan.results.plan_answer import Plan, Way
+    from specplan.results.planning.sensitivity import Swing
     from specplan.sim.capacity import Capacity
 
+SMALLEST_FACTOR = 1.2  # what is less is told in percent
 NAMES = {"plain": "without speculation", "speculative": "with speculation"}
 
 
@@ -57,32 +59,55 @@ def recommendation(plan: Plan) -> str:
     spec = plan.ways.get("speculative")
     if spec is None or not plan.gammas or plan.gammas[0].gamma == 0 or not spec.capacity.met:
         why = "" if spec is None else "do not speculate at this load; "
-        return f"{name}: {why}{_fleet_words(base)}{_sure(base.capacity)}"
-    parts = [f"{name}: run γ = {plan.gammas[0].gamma}"]
+        return f"{name}: {why}{_fleet_words(base)}"
+    best = plan.gammas[0].gamma
+    parts = [f"{name}: run γ = {best}, the fastest per user at {number(plan.load)}/s a replica"]
     off = plan.schedule.off_above if plan.schedule else None
     if off:
         parts.append(f"up to {off} running sequences and switch off above")
-    parts.append(_fleet_words(spec))
-    ours, theirs = spec.gpu_s_per_million, base.gpu_s_per_million
-    if ours and theirs:
-        word = "cheaper" if theirs >= ours else "dearer"
-        parts.append(f"{max(theirs / ours, ours / theirs):.2g}x {word} per token than without")
-    return ", ".join(part for part in parts if part) + _sure(spec.capacity)
+    kept = "" if best == plan.scenario.gamma else f" at γ = {plan.scenario.gamma}"
+    parts += [_fleet_words(spec) + kept, cost_words(spec, base)]
+    return ", ".join(part for part in parts if part)
+
+
+def cost_words(spec: Way, base: Way) -> str:
+    """Compare the cost per token of two ways; empty where these runs cannot tell them apart.
+
+    Fleets for a rate are compared as they stand, else one replica of each at its full load.
+    """
+    ours, theirs = spec.spent_between(), base.spent_between()
+    if ours is None or theirs is None or (ours[1] >= theirs[0] and theirs[1] >= ours[0]):
+        return ""
+    where = "" if spec.rate else " at full load of one replica"
+    return f"{_cheaper(ours[1], theirs[1])} per token than without{where}"
+
+
+def _cheaper(ours: float, theirs: float) -> str:
+    """Compare two costs; factors below 1.2 in percent.
+
+    >>> _cheaper(100.0, 257.0), _cheaper(94.0, 100.0), _cheaper(106.0, 100.0)
+    ('2.57x cheaper', '6 % cheaper', '6 % dearer')
+    """
+    factor, word = max(ours, theirs) / min(ours, theirs), "cheaper" if ours < theirs else "dearer"
+    if factor >= SMALLEST_FACTOR:
+        return f"{factor:.3g}x {word}"
+    return f"{100 * abs(ours / theirs - 1):.2g} % {word}"
 
 
 def _fleet_words(way: Way) -> str:
     if way.fleet is None:
         return f"{number(way.capacity.load)}/s a replica"
     fleet = way.fleet
-    plural = "" if fleet.replicas == 1 else "s"
-    return f"{fleet.replicas} replica{plural} ({fleet.gpus:g} GPUs)"
+    return f"{_counted(fleet.replicas, 'replica')} ({_counted(fleet.gpus, 'GPU')})"
 
 
-def _sure(capacity: Capacity) -> str:
-    low, high = capacity.interval
-    if not low or not isfinite(high):
-        return ""
-    return f", sure to ±{100 * (sqrt(high / low) - 1):.0f} %"
+def _counted(count: float, what: str) -> str:
+    """Count things.
+
+    >>> _counted(1, "GPU"), _counted(4.5, "GPU")
+    ('1 GPU', '4.5 GPUs')
+    """
+    return f"{count:g} {what}" + ("" if count == 1 else "s")
 
 
 def _ways(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -92,14 +117,19 @@ def _ways(plan: Plan) -> Iterator[tuple[str, str]]:
         if way.fleet:
             sure = "" if way.fleet.sure else "; one fewer is neither met nor missed for sure"
             yield "", f"{_fleet_words(way)} for {number(plan.rate)}/s{sure}"
-        spent = way.gpu_s_per_million
-        if spent:
-            cost = f"{number(spent)} GPU-s per million output tokens"
-            if price is not None:
-                cost += f", {number(spent * price / 3600)} at {price:g} per GPU-hour"
-            yield "", cost
+            yield from _cost(way.gpu_s_per_million, price, f"at {number(plan.rate)}/s")
+        full_load = way.full_load_gpu_s(way.capacity.load)
+        yield from _cost(full_load, price, "at full load of one replica")
     if plan.crossover is not None:
         yield "Crossover", crossover_words(plan.crossover)
+
+
+def _cost(spent_s: float | None, price: float | None, where: str) -> Iterator[tuple[str, str]]:
+    if spent_s:
+        cost = f"{number(spent_s)} GPU-s per million output tokens {where}"
+        if price is not None:
+            cost += f": {number(spent_s * price / 3600)} at {price:g} per GPU-hour"
+        yield "", cost
 
 
 def capacity_words(plan: Plan, capacity: Capacity) -> str:
@@ -147,10 +177,16 @@ def _gammas(plan: Plan) -> Iterator[RenderableType]:
         [
             (
                 str(c.gamma),
-                milliseconds(c.tpot_s),
-                duration(c.e2el_s) if isfinite(c.e2el_s) else "none",
-                f"{c.against_best.mean:.3f}",
-                f"{c.against_best.half_width:.3f}" if c.against_best.known else "none",
+                *(
+                    ("saturated",) * 4
+                    if c.saturated
+                    else (
+                        milliseconds(c.tpot_s),
+                        duration(c.e2el_s),
+                        f"{c.against_best.mean:.3f}",
+                        f"{c.against_best.half_width:.3f}" if c.against_best.known else "unknown",
+                    )
+                ),
             )
             for c in sorted(plan.gammas, key=lambda c: c.gamma)
         ],
@@ -162,32 +198,38 @@ def _gammas(plan: Plan) -> Iterator[RenderableType]:
     yield Text(f"\nSchedule by running sequences: {rows}")
     if made.against_fixed and made.against_plain:
         yield Text(
-            f"simulated: latency {_times(made.against_fixed)} of γ = {best.gamma} throughout, "
-            f"{_times(made.against_plain)} of plain decoding"
+            f"simulated: latency {_times(made.against_fixed)} γ = {best.gamma} throughout, "
+            f"{_times(made.against_plain)} plain decoding"
         )
         yield verbatim(f"vLLM: --speculative-config '{made.vllm()}'")
 
 
 def _times(ratio: Interval) -> str:
-    return f"{ratio.mean:.3f} ± {ratio.half_width:.3f}" if ratio.known else number(ratio.mean)
+    """Write a ratio of latencies; 0 or inf where one of the two has no steady state."""
+    if not isfinite(ratio.mean):
+        return "(saturated) above that of"
+    if ratio.mean == 0:
+        return "below that of the saturated"
+    return f"{ratio.mean:.3f} ± {ratio.half_width:.3f} of"
 
 
 def _placements(plan: Plan) -> Iterator[RenderableType]:
-    user = min(plan.placements, key=lambda p: p.tpot_s.mean)
-    gpu = max(plan.placements, key=lambda p: p.capacity.estimate / p.gpus)
+    gpu = max(plan.placements, key=lambda p: p.rate_per_gpu)
+    steady = [p for p in plan.placements if isfinite(p.tpot_s.mean)]
+    user = min(steady, key=lambda p: p.tpot_s.mean).placement if steady else "none (all saturated)"
     near = [p.placement for p in plan.placements if p is not gpu and p.as_good_per_gpu(gpu)]
     told = f" (these runs cannot tell it from {', '.join(near)})" if near else ""
-    yield Text(f"Per user {user.placement}; per GPU {gpu.placement}{told}.")
+    yield Text(f"Fastest per user: {user}. Cheapest per token: {gpu.placement}{told}.")
     yield columns(
-        ("placement", "GPUs/replica", "TPOT", "rate/s met", "missed", "rate/s per GPU"),
+        ("placement", "GPUs/replica", "TPOT", "rate/s met", "missed", "met per GPU"),
         [
             (
                 p.placement,
                 f"{p.gpus:g}",
-                milliseconds(p.tpot_s.mean),
-                number(p.capacity.interval[0], 3),
-                number(p.capacity.interval[1], 3),
-                number(p.capacity.estimate / p.gpus, 3),
+                milliseconds(p.tpot_s.mean) if isfinite(p.tpot_s.mean) else "saturated",
+                number(p.capacity.load, 3),
+                number(p.capacity.missed.load, 3) if p.capacity.missed else "none tried",
+                number(p.rate_per_gpu, 3),
             )
             for p in plan.placements
         ],
@@ -197,22 +239,46 @@ def _placements(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _swings(plan: Plan) -> Iterator[RenderableType]:
-    most = max(plan.swings, key=lambda s: s.at_stake)
+    most = max(plan.swings, key=lambda s: s.rank)
     usual = ", ".join(f"{word} ±{100 * share:g} %" for word, share in UNCERTAINTY.items())
     yield Text(
         f"To measure first: {most.field} ({most.evidence}); it may put the rate off by "
-        f"{percent(most.at_stake)} (assuming {usual})."
+        f"{_at_stake(most)} (assuming {usual})."
     )
     yield columns(
         ("input", "at −10 %", "at +10 %", "known by", "at stake"),
         [
             (
                 s.field,
-                f"{100 * s.lower:+.1f} %",
-                f"{100 * s.higher:+.1f} %",
+                _end(s.lower),
+                _end(s.higher),
                 s.evidence,
-                percent(s.at_stake),
+                _at_stake(s),
             )
             for s in plan.swings
         ],
     )
+    if not all(swing.steady for swing in plan.swings):
+        yield Text("unsteady: no steady state at this load; the rate is then lost, not only less")
+
+
+def _end(moved: float | None) -> str:
+    if moved is None:
+        return "unsteady"
+    return f"{100 * moved:+z.1f} %" if isfinite(moved) else "no limit"
+
+
+def _at_stake(swing: Swing) -> str:
+    """Say what an input puts at stake, as a lower bound where one end has no steady state.
+
+    >>> from specplan.results.planning.sensitivity import Swing
+    >>> _at_stake(Swing("draft.step", 0.05, -0.05, "assumed"))
+    '15.0 %'
+    >>> _at_stake(Swing("draft.step", 0.05, None, "assumed"))
+    'more than 15.0 %'
+    >>> _at_stake(Swing("draft.step", None, None, "assumed"))
+    'all of it'
+    """
+    if swing.steady:
+        return percent(swing.at_stake) if swing.at_stake < 1 else "all of it"
+    return f"more than {percent(swing.at_stake)}" if 0 < swing.at_stake < 1 else "all of it"

@@ -37,6 +37,11 @@ class Choice:
     against_best: Interval
 
     @property
+    def saturated(self) -> bool:
+        """Whether a run of it had no steady state."""
+        return not np.isfinite(self.e2el_s)
+
+    @property
     def as_good(self) -> bool:
         """Whether these runs cannot tell it from the best."""
         ratio = self.against_best

@@ -40,26 +40,51 @@ LENGTHS = ("workload.prompt_tokens", "workload.output_tokens")
 
 @dataclass(frozen=True)
 class Swing:
-    """What ±10 % of one input do to the rate per replica, relative, and what it is known by."""
+    """What ±10 % of one input do to the rate per replica, relative, and what it is known by.
+
+    An end is None where the input leaves the engine no steady state at the load it was moved at:
+    then all that is known is that the rate is lost.
+    """
 
     field: str
-    lower: float
-    higher: float
+    lower: float | None
+    higher: float | None
     evidence: str
 
     @property
+    def steady(self) -> bool:
+        """Whether both ends have a steady state."""
+        return self.lower is not None and self.higher is not None
+
+    @property
     def width(self) -> float:
-        """Size of the bar."""
-        return abs(self.higher - self.lower)
+        """Size of the bar; without a steady state at one end, twice the other side: at least."""
+        known = [end for end in (self.lower, self.higher) if end is not None]
+        if len(known) == 2:
+            return abs(known[1] - known[0])
+        return 2 * abs(known[0]) if known else 0.0
 
     @property
     def at_stake(self) -> float:
-        """How far this input may put the answer off: its swing at the usual error of its kind."""
-        return self.width / (2 * STEP) * UNCERTAINTY[self.evidence]
+        """How far this input may put the answer off, its swing at the usual error of its kind.
+
+        At most 1, for no rate falls by more than all of it; a lower bound unless `steady`.
+
+        >>> round(Swing("draft.step", 0.05, -0.05, "assumed").at_stake, 9)
+        0.15
+        """
+        return min(1.0, self.width / (2 * STEP) * UNCERTAINTY[self.evidence])
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Sort key: what takes the steady state away before all else, then what is at stake."""
+        return (not self.steady, self.at_stake)
 
 
 def tornado(planner: Planner, scenario: Scenario, capacity: Capacity) -> list[Swing]:
     """Move every input by ±10 % at the capacity and see what that does to it; the largest first.
+
+    Inputs that take the steady state away come before those that do not.
 
     Linear: Δ ln rate = −Δ ln(worst figure)/(d ln figure/d ln rate), on the same seeds. Empty where
     the capacity has no slope to go by.
@@ -70,24 +95,36 @@ def tornado(planner: Planner, scenario: Scenario, capacity: Capacity) -> list[Sw
     worst = missed.worst
     base = planner.look(scenario, met.load, RUNS)
     steeper = planner.look(scenario, missed.load, RUNS)
-    rise = np.log(steeper.ratios[:, worst].mean() / base.ratios[:, worst].mean())
+    usual = float(base.ratios[:, worst].mean())
+    if not usual > 0:
+        return []
+    rise = np.log(steeper.ratios[:, worst].mean() / usual)
     slope = float(rise / np.log(missed.load / met.load))
     if not slope > 0:
         return []
     swings = []
     for field in inputs(scenario):
-        ends = []
+        ends: list[float | None] = []
         for factor in (1 - STEP, 1 + STEP):
             changed = scaled(scenario, field, factor)
             if changed is None:
                 ends.append(0.0)
                 continue
             look = planner.look(changed, met.load, RUNS)
-            ratio = look.ratios[:, worst].mean() / base.ratios[:, worst].mean()
-            moved = -float(np.log(ratio)) / slope if np.isfinite(ratio) else -1.0
-            ends.append(float(np.expm1(np.clip(moved, -3, 3))))
+            ratio = float(look.ratios[:, worst].mean()) / usual
+            ends.append(_moved(ratio, slope) if look.stable else None)
         swings.append(Swing(field, ends[0], ends[1], evidence_of(scenario, field)))
-    return sorted((s for s in swings if s.width > 1e-4), key=lambda s: -s.width)
+    told = [s for s in swings if s.width > 1e-4 or not s.steady]
+    return sorted(told, key=lambda s: (not s.steady, s.width), reverse=True)
+
+
+def _moved(ratio: float, slope: float) -> float:
+    """Relative change of the rate that brings a figure that grew by `ratio` back to its limit.
+
+    >>> round(_moved(1.21, 2.0), 9), _moved(0.0, 2.0)
+    (-0.090909091, inf)
+    """
+    return ratio ** (-1 / slope) - 1 if ratio > 0 else float("inf")
 
 
 def inputs(scenario: Scenario) -> Iterator[str]:
