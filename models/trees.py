@@ -120,18 +120,23 @@ def tree_table(ranks: ArrayLike, width: int, max_depth: int) -> TreeTable:
     tokens = np.ones((max_depth + 1, width + 1))
     tokens[:, 0] = 0.0
     share = np.zeros((max_depth + 1, len(chances) + 1, width + 1), dtype=np.int64)
-    for depth in range(1, max_depth + 1):
+    left, given = np.arange(width), np.arange(1, width)
+    rest = left[:, None] - given  # nodes for the later ranks; `width` where more than left is given
+    rest[rest < 0] = width
+    deepest = max_depth if width > 1 else 0  # a root alone has no levels
+    for depth in range(1, deepest + 1):
         later = np.zeros(width + 1)
         for rank in range(len(chances) - 1, -1, -1):
-            subtree = chances[rank] * tokens[depth - 1]
-            best = np.zeros(width + 1)
-            for left in range(1, width):
-                given = subtree[1 : left + 1] + later[left - 1 :: -1][:left]
-                pick = int(np.argmax(given))
-                if given[pick] > ROUNDING:
-                    best[left], share[depth, rank, left] = given[pick], pick + 1
-            later = best
+            later[width] = -np.inf
+            sums = chances[rank] * tokens[depth - 1, 1:width] + later[rest]
+            pick = sums.argmax(axis=1)
+            best = np.append(sums[left, pick], 0.0)
+            share[depth, rank] = np.where(best > ROUNDING, np.append(pick + 1, 0), 0)
+            later = np.where(best > ROUNDING, best, 0.0)
         tokens[depth, 1:] = 1 + later[:-1]
+        if np.array_equal(tokens[depth], tokens[depth - 1]):  # no tree gains from more levels
+            tokens[depth + 1 :], share[depth + 1 :] = tokens[depth], share[depth]
+            break
     return TreeTable(tokens, share)
 
 

@@ -13,6 +13,7 @@ from specplan.results import store
 from specplan.results.answer import Answer
 from specplan.results.searched import search_note
 from specplan.results.tables import bars, facts, heading, milliseconds, number, percent, times
+from specplan.scenarios.schema_tree import DEEPEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +40,7 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
         **prediction_json(prediction),
         "best_gamma_note": best_gamma_note(scenario, prediction),
         "verdict": verdict(prediction),
+        "tree": _nodes(scenario),
         "batch": point.batch,
         "context_tokens": point.context_tokens,
         "prefill_share": point.prefill_share,
@@ -161,6 +163,7 @@ def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
             f"{gamma + 1} tokens (γ = {gamma}, standard deviation "
             f"{float(p.tokens_per_round_variance) ** 0.5:.3g})",
         ),
+        *_tree(scenario),
         ("Break-even", _break_even(p, *now(scenario, p))),
         ("Best γ for these costs", best_words(scenario, p)),
         (
@@ -170,6 +173,27 @@ def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
         ),
     ]
     return rows
+
+
+def _nodes(scenario: Scenario) -> list[list[int]] | None:
+    """List the nodes that a round drafts, each by the ranks on its path; None for a chain."""
+    if scenario.speculation.method != "tree" or not scenario.gamma:
+        return None
+    return [list(path) for path in scenario.speculation.tree_paths]
+
+
+def _tree(scenario: Scenario) -> list[tuple[str, str]]:
+    """Describe the tree of a round: positions of the pass, root included, and nodes by level."""
+    nodes, tree = _nodes(scenario), scenario.speculation.tree
+    if nodes is None or tree is None:
+        return []
+    depth, depths = scenario.speculation.tree_levels, [len(node) for node in nodes]
+    by_level = ", ".join(str(depths.count(level)) for level in range(1, depth + 1))
+    chosen = "; no tree of this size keeps more (Sequoia)" if tree.budget else ""
+    if tree.budget and (tree.depth or DEEPEST) == depth:
+        chosen = f"; no tree of this size and depth up to {depth} keeps more (Sequoia)"
+    says = f"{len(nodes) + 1} nodes with the root, depth {depth}: {by_level} by level{chosen}"
+    return [("Tree", says)]
 
 
 def _break_even(p: Prediction, alpha_now: float, draft_now_s: float) -> str:

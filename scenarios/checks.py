@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from specplan.scenarios.schema import Scenario
     from specplan.scenarios.schema_acceptance import AcceptanceBlock
     from specplan.scenarios.schema_costs import CostBlock
+    from specplan.scenarios.schema_speculation import Speculation
     from specplan.scenarios.schema_workload import Lengths
 
 Path_ = tuple[str, ...]
@@ -59,22 +60,37 @@ def _tree(scenario: Scenario) -> Iterator[Contradiction]:
         yield (
             ("speculation", "tree"),
             "method is tree and no tree is given",
-            "`{width: 2, depth: 3}`",
+            "`{width: 2, depth: 3}`, or `{budget: 64}` for the best of 64 nodes",
         )
     if method != "tree" and speculation.tree is not None:
         wrong = f"a tree is given and method is {method}"
         yield ("speculation", "tree"), wrong, "`method: tree`, or no tree"
-    if method == "tree" and speculation.tree and speculation.gamma not in (None, 0):
-        levels = speculation.tree.levels
-        if speculation.gamma != levels:
-            wrong = f"gamma is {speculation.gamma} and the tree has {levels} levels"
-            yield ("speculation", "gamma"), wrong, f"leave gamma out, or write {levels}"
+    levels = speculation.tree_levels
+    if method == "tree" and speculation.tree and not levels:
+        yield _unspent(speculation)
+        return
+    if method == "tree" and speculation.tree and speculation.gamma not in (None, 0, levels):
+        wrong = f"gamma is {speculation.gamma} and the tree has {levels} levels"
+        yield ("speculation", "gamma"), wrong, f"leave gamma out, or write {levels}"
     if method != "tree" and speculation.gamma is None:
         yield ("speculation", "gamma"), "is missing", "tokens proposed in a round, such as `4`"
-    most = speculation.tree.levels if method == "tree" and speculation.tree else math.inf
+    most = levels if method == "tree" and speculation.tree else math.inf
     if scenario.deepest_gamma > most:
         wrong = f"may choose γ {scenario.deepest_gamma} and the tree has {most} levels"
         yield ("speculation", "policy"), wrong, f"at most {most}"
+
+
+def _unspent(speculation: Speculation) -> Contradiction:
+    """Tell why no tree can be chosen for a budget."""
+    block = speculation.acceptance
+    right = "`acceptance: {ranks: [0.6, 0.2]}`, or a tree by its `nodes` or by `width` and `depth`"
+    if block is None or block.ranks is None:
+        stated = f"is stated by {block.kind}" if block else "is not stated"
+        wrong = f"needs the acceptance of each rank, and speculation.acceptance {stated}"
+    else:
+        wrong = "has nothing to be spent on: every rank has acceptance 0"
+        right = "a rank above 0, or `method: none`"
+    return ("speculation", "tree", "budget"), wrong, right
 
 
 def _placement(scenario: Scenario) -> Iterator[Contradiction]:
@@ -170,13 +186,13 @@ def _acceptance(scenario: Scenario) -> Iterator[Contradiction]:
 
 
 def _ranks(scenario: Scenario, path: Path_, block: AcceptanceBlock) -> Iterator[Contradiction]:
-    tree = scenario.speculation.tree
-    if block.ranks is not None and tree is not None:
-        widest = 1 + max(max(node) for node in tree.paths)
+    paths = scenario.speculation.tree_paths
+    if block.ranks is not None and paths:
+        widest = 1 + max(max(node) for node in paths)
         if widest > len(block.ranks):
             wrong = f"states {len(block.ranks)} ranks and the tree has nodes of rank {widest}"
             yield path, wrong, f"{widest} numbers, or a narrower tree"
-    elif block.ranks is not None:
+    elif block.ranks is not None and scenario.speculation.tree is None:
         wrong = f"does not apply to method {scenario.speculation.method}"
         yield path, wrong, "only to `method: tree`"
     if block.kind.startswith("recorded") and scenario.speculation.draft_probability < 1:
@@ -201,8 +217,8 @@ def _lengths(scenario: Scenario) -> Iterator[Contradiction]:
     for kind in () if from_file else workload.classes:
         for name in ("prompt_tokens", "output_tokens"):
             if (own := getattr(kind, name)) is not None and own.trace:
-                path = ("workload", "classes", kind.name, name)
-                yield path, "is `trace` and there is no trace", "a length such as `128`"
+                own_path = ("workload", "classes", kind.name, name)
+                yield own_path, "is `trace` and there is no trace", "a length such as `128`"
     used = [scenario.prompt_tokens, scenario.output_tokens]
     used += [own for kind in workload.classes if (own := kind.prompt_tokens) is not None]
     used += [own for kind in workload.classes if (own := kind.output_tokens) is not None]

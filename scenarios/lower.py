@@ -18,6 +18,7 @@ from specplan.models.conversions import (
     unconditional_from_conditional,
     unconditional_from_histogram,
 )
+from specplan.models.trees import tree_unconditional
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from specplan.scenarios.schema import Scenario
     from specplan.scenarios.schema_acceptance import AcceptanceBlock
     from specplan.scenarios.schema_costs import CostBlock, RooflineCost
-    from specplan.scenarios.schema_speculation import Tree
 
 
 def lower_cost(block: CostBlock) -> Cost:
@@ -153,9 +153,8 @@ def _stated(scenario: Scenario, block: AcceptanceBlock) -> NDArray[np.float64]:
         case "histogram":
             return unconditional_from_histogram(block.histogram or ())
         case "ranks":
-            tree = scenario.speculation.tree
-            assert tree is not None  # the schema refuses ranks without one
-            return depth_law(tree, block.ranks or ())
+            kept = tree_unconditional(block.ranks or (), scenario.speculation.tree_paths)
+            return np.minimum(kept, 1.0)  # a sum over nodes that is 1 but for rounding
         case _:
             tau = block.acceptance_length or 1.0
             measured = scenario.gamma if block.at_gamma is None else block.at_gamma
@@ -185,22 +184,6 @@ def extended(unconditional: NDArray[np.float64], positions: int, rule: str) -> N
         further = float(ratios[-2:].mean() if rule == "plateau" else ratios[-1])
     more = unconditional[-1] * further ** np.arange(1, positions - stated + 1)
     return np.concatenate([unconditional, more])
-
-
-def depth_law(tree: Tree, ranks: Sequence[float]) -> NDArray[np.float64]:
-    """Chance that a tree keeps 1, 2, … levels: Σ over the nodes of a level of Π ranks on the path.
-
-    Their sum is the expected accepted length of Sequoia (Chen et al. 2024, Theorem 3.1), where the
-    acceptance of a child depends on its rank alone.
-
-    >>> from specplan.scenarios.schema_speculation import Tree
-    >>> depth_law(Tree.model_validate({"width": 2, "depth": 2}), [0.6, 0.2]).round(3).tolist()
-    [0.8, 0.64]
-    """
-    law = np.zeros(tree.levels)
-    for path in tree.paths:
-        law[len(path) - 1] += np.prod([ranks[rank] for rank in path])
-    return np.minimum(law, 1.0)
 
 
 def _recorded(path: str) -> tuple[int, ...]:

@@ -101,9 +101,7 @@ class Priced:
 
     def _tree_draft_s(self, batch: float) -> float:
         """Mean draft step of a tree: each level reads the nodes of the level above."""
-        tree = self.scenario.speculation.tree
-        assert tree is not None  # the schema refuses the method without one
-        sizes = np.bincount([len(path) for path in tree.paths])
+        sizes = np.bincount([len(path) for path in self.scenario.speculation.tree_paths])
         inputs = np.concatenate([[1], sizes[1:-1]])
         return float(self.draft.seconds(batch, inputs, self.context).mean())
 

@@ -77,7 +77,7 @@ class Scenario(Section):
             return 0
         if self.speculation.gamma is not None:
             return self.speculation.gamma
-        return self.speculation.tree.levels if self.speculation.tree else 0
+        return self.speculation.tree_levels
 
     @property
     def deepest_gamma(self) -> int:
@@ -110,8 +110,8 @@ class Scenario(Section):
     @property
     def verify_width(self) -> int:
         """Positions a full round scores: γ + 1, or the nodes of a tree + 1."""
-        if self.speculation.method == "tree" and self.speculation.tree and self.gamma:
-            return len(self.speculation.tree.paths) + 1
+        if self.speculation.method == "tree" and self.gamma:
+            return len(self.speculation.tree_paths) + 1
         return self.gamma + 1
 
     @property

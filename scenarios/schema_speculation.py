@@ -1,12 +1,12 @@
-"""The blocks about drafting: the draft's own costs and place, γ and who chooses it, trees."""
+"""The blocks about drafting: the draft's own costs and place, γ and who chooses it."""
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-from annotated_types import Ge, Le
-from pydantic import Field, field_validator, model_validator
+from annotated_types import Ge
+from pydantic import Field, field_validator
 
 from specplan.scenarios.fields import (
     Choice,
@@ -21,6 +21,7 @@ from specplan.scenarios.fields import (
 )
 from specplan.scenarios.schema_acceptance import AcceptanceBlock
 from specplan.scenarios.schema_costs import CostBlock
+from specplan.scenarios.schema_tree import Tree
 
 Weights = Annotated[tuple[Annotated[Number, Ge(0)], ...], Field(min_length=1, max_length=1000)]
 Method = Literal["none", "draft_model", "one_pass", "ngram", "tree"]
@@ -70,76 +71,6 @@ class Draft(Section):
         description="ĉ: operations of one draft token over one target token (parameters, roughly); "
         "for the operations factor, not for time.",
     )
-
-
-class Tree(Choice):
-    """A tree of proposals, as its nodes or as a full tree."""
-
-    alternatives: ClassVar = ("nodes", "width")
-    belongs: ClassVar = {"depth": ("width",)}
-
-    nodes: (
-        Annotated[
-            tuple[
-                Annotated[tuple[Annotated[Whole, Ge(0), Le(255)], ...], Field(min_length=1)], ...
-            ],
-            Field(min_length=1, max_length=4096),
-        ]
-        | None
-    ) = Field(
-        default=None,
-        description="Each node by the ranks on its path from the root, as in Medusa's choices: "
-        "`[[0], [1], [0, 0]]`.",
-    )
-    width: Annotated[Whole, Ge(1), Le(64)] | None = Field(
-        default=None, description="Children of every node of a full tree."
-    )
-    depth: Annotated[Whole, Ge(1), Le(64)] | None = Field(
-        default=None, description="Levels of a full tree."
-    )
-
-    @field_validator("nodes")
-    @classmethod
-    def _rooted(
-        cls, nodes: tuple[tuple[int, ...], ...] | None
-    ) -> tuple[tuple[int, ...], ...] | None:
-        known = set(nodes or ())
-        if len(known) < len(nodes or ()):
-            raise fault("a node is listed twice", "each path once")
-        for node in nodes or ():
-            if len(node) > 1 and node[:-1] not in known:
-                raise fault(
-                    f"node {list(node)} has no parent", f"list {list(node[:-1])} as a node, too"
-                )
-        return nodes
-
-    @model_validator(mode="after")
-    def _full(self) -> Self:
-        if (self.width is None) != (self.depth is None):
-            raise fault("a full tree needs width and depth", "`{width: 2, depth: 3}`")
-        if self.width and self.depth and self.width**self.depth > 4096:
-            raise fault(
-                f"a full tree of width {self.width} and depth {self.depth} is too large",
-                "at most 4096 leaves; list the `nodes` of a pruned tree",
-            )
-        return self
-
-    @property
-    def paths(self) -> tuple[tuple[int, ...], ...]:
-        """Every node as the ranks on its path, parents before children."""
-        if self.nodes is not None:
-            return tuple(sorted(self.nodes, key=lambda node: (len(node), node)))
-        level: list[tuple[int, ...]] = [()]
-        found: list[tuple[int, ...]] = []
-        for _ in range(self.depth or 0):
-            level = [(*node, rank) for node in level for rank in range(self.width or 0)]
-            found += level
-        return tuple(found)
-
-    @property
-    def levels(self) -> int:
-        """Depth: draft steps of a round, and the most tokens it can keep before the bonus."""
-        return max(len(node) for node in self.paths)
 
 
 class ConfidenceStop(Section):
@@ -282,6 +213,20 @@ class Speculation(Section):
         if lengths is not None and not any(lengths):
             raise fault("every share is zero", "rounds that proposed 1, 2, … tokens")
         return lengths
+
+    @property
+    def tree_paths(self) -> tuple[tuple[int, ...], ...]:
+        """Every node of the tree as the ranks on its path, parents before children.
+
+        Empty without a tree, and where `tree.budget` has no rank acceptances to be spent by.
+        """
+        ranks = self.acceptance.ranks if self.acceptance else None
+        return self.tree.paths(ranks or ()) if self.tree else ()
+
+    @property
+    def tree_levels(self) -> int:
+        """Depth: draft steps of a round, and the most tokens it can keep before the bonus."""
+        return max(map(len, self.tree_paths), default=0)
 
     def proposing(self, positions: int) -> tuple[float, ...]:
         """S_i, i = 1..positions: share of the rounds that draft which propose i tokens or more.

@@ -161,10 +161,10 @@ def set_policy(scenario: Scenario, c: Any) -> None:
 
 def tree_nodes(scenario: Scenario, gamma_max: int) -> NDArray[np.int64]:
     """Drafted tokens down to each depth 0 … γ_max; a chain drafts as many as it is deep."""
-    tree = scenario.speculation.tree
-    if scenario.speculation.method != "tree" or tree is None:
+    if scenario.speculation.method != "tree":
         return np.arange(gamma_max + 1)
-    levels = np.bincount([len(path) for path in tree.paths], minlength=gamma_max + 1)
+    paths = scenario.speculation.tree_paths
+    levels = np.bincount([len(path) for path in paths], minlength=gamma_max + 1)
     return np.cumsum(levels)[: gamma_max + 1]
 
 

@@ -83,3 +83,14 @@ def test_baseline(specplan_cli: Callable[..., Any]) -> None:
 def test_free_draft_is_said(specplan_cli: Callable[..., Any]) -> None:
     text = specplan_cli("predict", "toy-20ms", "--set", "draft.step=0 ms").out
     assert "1.75x" in text
+
+
+def test_the_tree_of_a_budget_is_shown(specplan_cli: Callable[..., Any]) -> None:
+    """Ranks .6 and .2, four nodes: the chain, .6 + .36 + .216 (by hand: a second child adds .2)."""
+    sets = ("method=tree", "gamma=null", "tree={budget: 4}", "acceptance={ranks: [0.6, 0.2]}")
+    asked = [word for one in sets for word in ("--set", f"speculation.{one}")]
+    text = " ".join(specplan_cli("predict", "toy-20ms", *asked).out.split())
+    assert "4 nodes with the root, depth 3: 1, 1, 1 by level; no tree of this size" in text
+    found = specplan_cli("predict", "toy-20ms", *asked, "--json").json
+    assert found["tree"] == [[0], [0, 0], [0, 0, 0]]
+    assert found["tokens_per_round"] == pytest.approx(1 + 0.6 + 0.36 + 0.216)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
-from specplan.scenarios.load import load
+from specplan.scenarios.load import load, override
 from specplan.scenarios.lower import extended
 from specplan.scenarios.schema import Scenario
 
@@ -77,6 +78,37 @@ def test_a_tree_keeps_what_its_nodes_say() -> None:
     assert (scenario.gamma, scenario.verify_width) == (2, 5)
     law = scenario.acceptance(2)
     assert float(law.tokens_per_round(2)) == pytest.approx(1 + 0.6 + 0.2 + 0.36 + 0.12)
+
+
+# Sequoia acceptance-rate-vector.pt @0ff3ff71, ranks printed to 4 digits: hence 1.5e-4 below.
+SEQUOIA = "[0.6342, 0.1079, 0.057, 0.0225, 0.0195, 0.015, 0.0045, 0.003]"
+
+
+@pytest.mark.parametrize(
+    ("budget", "tokens"),
+    # published.json sequoia-tree, F(n) of tree_search.py: max_depth 10 counts the root, n does, too
+    [(2, 1.63418), (3, 2.03637), (4, 2.29143), (8, 2.73217), (16, 3.13029), (32, 3.50074),
+     (64, 3.85231)],
+)  # fmt: skip
+def test_a_budget_buys_the_best_tree(budget: int, tokens: float) -> None:
+    scenario = stating(
+        f"{{ranks: {SEQUOIA}}}",
+        "speculation.method=tree",
+        "speculation.gamma=null",
+        f"speculation.tree={{budget: {budget}, depth: 9}}",
+    )
+    assert scenario.verify_width == budget
+    assert float(predict(scenario).tokens_per_round) == pytest.approx(tokens, abs=1.5e-4)
+    again = override(scenario, ["seed=2"])  # its tree follows other ranks, and is not written out
+    assert again.resolved()["speculation"]["tree"] == {"budget": budget, "depth": 9}
+
+
+def test_the_tree_of_a_budget_follows_the_ranks() -> None:
+    tree = ("speculation.method=tree", "speculation.gamma=null", "speculation.tree={budget: 4}")
+    # .6, .36, .216 on a chain against .6, .36, .2; with .3 beside .4 the second child is worth more
+    chain = stating("{ranks: [0.6, 0.2]}", *tree)
+    assert chain.speculation.tree_paths == ((0,), (0, 0), (0, 0, 0))
+    assert override(chain, ["speculation.acceptance={ranks: [0.4, 0.3]}"]).gamma == 2
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=6), st.integers(0, 8))

@@ -153,6 +153,19 @@ def test_a_fault(old: str, new: str, expected: str) -> None:
         (["scheduler.max_num_batched_tokens=2"], "scheduler.max_num_batched_tokens"),
         (["speculation.policy.by_batch=[[1, 4, 2], [6, 9, 1]]"], "speculation.policy.by_batch"),
         (["speculation.method=tree"], "speculation.tree"),
+        (["speculation.method=tree", "speculation.tree.budget=8"], "speculation.tree.budget"),
+        (
+            ["speculation.method=tree", "speculation.tree.budget=8", "speculation.acceptance=null"],
+            "speculation.tree.budget",
+        ),
+        (
+            [
+                "speculation.method=tree",
+                "speculation.tree.budget=8",
+                "speculation.acceptance={ranks: [0, 0]}",
+            ],
+            "speculation.tree.budget",
+        ),
         (["speculation.acceptance.ranks=[0.6, 0.2]"], "speculation.acceptance.ranks"),
         (["workload.output_tokens=trace"], "workload.output_tokens"),
         (["workload.prompt_tokens=100"], "target.prefill"),

@@ -10,7 +10,7 @@ from specplan.scenarios.load import schema_json
 from specplan.scenarios.overrides import block_at
 from specplan.scenarios.schema import Scenario
 from specplan.scenarios.schema_serving import KvCache, Slo
-from specplan.scenarios.schema_speculation import Tree
+from specplan.scenarios.schema_tree import Tree
 from specplan.scenarios.schema_workload import Lengths
 
 
@@ -47,9 +47,11 @@ def test_scenarios_are_frozen() -> None:
 
 def test_trees() -> None:
     tree = Tree.model_validate({"width": 2, "depth": 2})
-    assert tree.paths == ((0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1))
-    assert tree.levels == 2
-    for bad in ({"nodes": [[0, 0]]}, {"nodes": [[0], [0]]}, {"width": 2}, {"width": 9, "depth": 9}):
+    assert tree.paths() == ((0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1))
+    for bad in (
+        *({"nodes": [[0, 0]]}, {"nodes": [[0], [0]]}, {"width": 2}, {"width": 9, "depth": 9}),
+        *({"budget": 1}, {"budget": 257}, {"budget": 8, "width": 2}, {"depth": 3}),
+    ):
         with pytest.raises(ValidationError):
             Tree.model_validate(bad)
 
