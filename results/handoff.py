@@ -30,6 +30,7 @@ _ASKED = {
     "acceptance_rule": "the acceptance rule",
     "evidence": "where each input is from",
 }
+_OF_DRAFTS = {"proposal", "acceptance_rule"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Handoff:
     - stated: fields of the record, as written
     - inputs: input → kind (measured, fitted, datasheet, assumed, analytical, or unlabelled), source
     - gaps: what is missing, in words
-    - sampling: whether the acceptance rule preserves the target's law
+    - sampling: whether the acceptance rule preserves the target's law; "" for plain decoding
     - worthwhile: whether speculation pays here
     - preserves_law: True, False, or None where the rule does not say
     """
@@ -67,7 +68,8 @@ class Handoff:
 
     def rows(self) -> list[tuple[str, str]]:
         """Give the lines of a report: two claims, what was stated, each input, what is missing."""
-        rows = [("Sampling", self.sampling), ("Worthwhile", self.worthwhile)]
+        rows = [("Sampling", self.sampling)] if self.sampling else []
+        rows += [("Worthwhile", self.worthwhile)]
         rows += [(name.replace("_", " "), says) for name, says in self.stated.items()]
         rows += [
             (name, f"{kind}{': ' if source else ''}{source}")
@@ -90,10 +92,11 @@ def handoff(scenario: Scenario, prediction: Prediction) -> Handoff:
     record = scenario.record
     texts = {"target": record.target, "proposal": record.proposal}
     texts |= {"acceptance_rule": record.acceptance_rule, "notes": record.notes}
-    preserves, sampling = acceptance_law(record.acceptance_rule)
+    drafts = scenario.gamma > 0  # plain decoding accepts and rejects nothing
+    preserves, sampling = acceptance_law(record.acceptance_rule) if drafts else (None, "")
     inputs = _inputs(scenario)
-    gaps = [_ASKED[name] for name in record.gaps()]
-    if record.acceptance_rule and preserves is None:
+    gaps = [_ASKED[name] for name in record.gaps() if drafts or name not in _OF_DRAFTS]
+    if drafts and record.acceptance_rule and preserves is None:
         gaps.append("whether the acceptance rule is exact")
     told = ALL in inputs or OTHERS in inputs
     for name, (kind, source) in inputs.items():

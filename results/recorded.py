@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from specplan.results import metrics, store
@@ -11,6 +11,7 @@ from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.load import load
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from specplan.sim.records import Run
 
     Columns = dict[str, NDArray[Any]]
+
+MOST_DIFFERENCES = 2  # fields in the label of a run; more would be read by nobody
+_TOLD_ELSEWHERE = {"name", "description", "record", "measured"}
+_GAMMA = {"speculation.gamma", "speculation.method"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,54 @@ class Recorded:
     def name(self) -> str:
         """What figures call the run: its label, or the name of its scenario."""
         return self.label or self.scenario.name
+
+
+def told_apart(runs: Sequence[Recorded]) -> list[Recorded]:
+    """Label runs whose scenarios have one name by what differs between them.
+
+    That is γ where it alone tells them apart, else a few fields; else they are numbered.
+    """
+    alike: dict[str, list[int]] = {}
+    for index, run in enumerate(runs):
+        alike.setdefault(run.name, []).append(index)
+    labelled = list(runs)
+    for name, places in alike.items():
+        if len(places) > 1:
+            labels = _differences([runs[place].scenario for place in places])
+            for place, label in zip(places, labels, strict=True):
+                labelled[place] = replace(runs[place], label=f"{name}{label}")
+    return labelled
+
+
+def _differences(scenarios: Sequence[Scenario]) -> list[str]:
+    """Say of each scenario what sets it apart: γ alone, a few fields, γ among more, a number."""
+    stated = [dict(leaves(scenario.resolved())) for scenario in scenarios]
+    paths = dict.fromkeys(path for one in stated for path in one)
+    differing = [
+        path
+        for path in paths
+        if path not in _TOLD_ELSEWHERE and len({one.get(path) for one in stated}) > 1
+    ]
+    labels = [", ".join(f"{path} {one.get(path, 'unset')}" for path in differing) for one in stated]
+    gammas = [f"γ = {scenario.gamma}" for scenario in scenarios]
+    by_gamma = len(set(gammas)) == len(scenarios)
+    fields = 0 < len(differing) <= MOST_DIFFERENCES and len(set(labels)) == len(scenarios)
+    if by_gamma and (set(differing) <= _GAMMA or not fields):
+        return [f", {gamma}" for gamma in gammas]
+    if fields:
+        return [f", {label}" for label in labels]
+    return [f" ({number})" for number in range(1, len(scenarios) + 1)]
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Flatten what a scenario sets to (path, value), without its record and what was measured."""
+    elsewhere = path in {"record", "measured"}
+    if isinstance(value, dict) and not elsewhere:
+        for key, item in value.items():
+            yield from leaves(item, f"{path}.{key}" if path else str(key))
+    elif not elsewhere:
+        text = f"{value}"
+        yield path, text if len(text) <= 200 else f"{text[:200]} … ({len(value)} values)"
 
 
 def record(run: Run, figures: dict[str, Any] | None = None) -> Recorded:

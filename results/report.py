@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from specplan.results import (
     figures_closed,
@@ -23,7 +23,7 @@ from specplan.results.export import Section, page
 from specplan.results.handoff import handoff
 from specplan.results.images import check_images, write_images
 from specplan.results.progress import reporting
-from specplan.results.recorded import Recorded, read_run, record
+from specplan.results.recorded import Recorded, leaves, read_run, record, told_apart
 from specplan.results.tables import milliseconds, number
 from specplan.scenarios.closed_form import predict_at
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -58,7 +58,7 @@ def report_answer(
     check_images(images)
     if images:
         store.check_folder(beside, force=force)
-    runs = _told_apart([_recorded(target, sets) for target in targets])
+    runs = told_apart([_recorded(target, sets) for target in targets])
     simulated = [run.scenario for target, run in zip(targets, runs, strict=True)
                  if not Path(target).is_dir()]  # fmt: skip
     sections = [*report_sections(runs), *_load_sections(simulated)]
@@ -74,15 +74,6 @@ def report_answer(
     }
     says = f"{_verdict(runs)}\nwritten to {file}: open it in a browser"
     return Answer(value, f"{says}\n{len(drawn)} images in {beside}" if drawn else says)
-
-
-def _told_apart(runs: list[Recorded]) -> list[Recorded]:
-    """Give numbers to runs whose scenarios have one name."""
-    names = [run.name for run in runs]
-    return [
-        replace(run, label=f"{run.name} ({index})") if names.count(run.name) > 1 else run
-        for index, run in enumerate(runs, start=1)
-    ]
 
 
 def _recorded(target: str, sets: Sequence[str]) -> Recorded:
@@ -272,21 +263,10 @@ def _load_sections(scenarios: Sequence[Scenario]) -> Iterator[Section]:
 
 def _inputs(run: Recorded) -> Iterator[Section]:
     scenario = run.scenario
-    stated = [("field", "value"), *_leaves(scenario.resolved())]
+    stated = [("field", "value"), *leaves(scenario.resolved())]
     yield Section(f"Inputs of {run.name}", table=tuple(stated), folded=True)
     found = handoff(scenario, predict_at(scenario, curves(scenario).point))
     rows = [("of", "stated or labelled"), *found.rows()]
     missing = f"Not stated, and needed to repeat this elsewhere: {'; '.join(found.gaps)}."
     sentences = (missing,) if found.gaps else ()
     yield Section(f"Handoff record of {run.name}", sentences, table=tuple(rows))
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Flatten what a scenario sets to (path, value), without its record and what was measured."""
-    elsewhere = path in {"record", "measured"}
-    if isinstance(value, dict) and not elsewhere:
-        for key, item in value.items():
-            yield from _leaves(item, f"{path}.{key}" if path else str(key))
-    elif not elsewhere:
-        text = f"{value}"
-        yield path, text if len(text) <= 200 else f"{text[:200]} … ({len(value)} values)"
