@@ -10,18 +10,12 @@ from specplan.results import store
 from specplan.results.answer import Answer
 from specplan.results.plan_text import plan_text
 from specplan.results.planning.gammas import Choice, Schedule, best_gamma, schedule
-from specplan.results.planning.loads import (
-    Planner,
-    at_rate,
-    gpus,
-    offered_rate,
-    plain,
-    single,
-)
+from specplan.results.planning.loads import Planner, at_rate, gpus, offered_rate, plain, single
 from specplan.results.planning.objectives import objectives_of
 from specplan.results.planning.placements import Placed, placements
 from specplan.results.planning.rates import Fleet, crossover, fewest_replicas
 from specplan.results.planning.sensitivity import Swing, tornado
+from specplan.results.progress import asking
 from specplan.results.searched import search_note
 from specplan.results.spending import gpu_seconds_per_million
 from specplan.sim.executors import cluster, local
@@ -145,6 +139,7 @@ def make_plan(scenario: Scenario, planner: Planner, rate: float | None = None) -
 
 
 def _way(planner: Planner, scenario: Scenario, rate: float | None) -> Way:
+    planner.ask(f"largest rate {'with' if scenario.gamma else 'without'} speculation")
     one = single(scenario)
     capacity = planner.capacity(one)
     fleet = fewest_replicas(planner, scenario, rate, capacity) if rate else None
@@ -182,7 +177,9 @@ def plan_answer(  # noqa: PLR0917
         store.check_folder(output, force=force)
     with ExitStack() as stack:
         executor = stack.enter_context(cluster(address) if address else local(workers))
-        planner = Planner.on(executor, objectives, requests=requests, tolerance=tolerance)
+        planner = Planner.on(
+            executor, objectives, requests=requests, tolerance=tolerance, ask=asking
+        )
         plan = make_plan(scenario, planner, rate)
     value = plan_json(plan)
     notes = [f"{planner.trials.runs:,} simulated runs of {requests:,} requests a replica"]
@@ -277,14 +274,12 @@ def _capacity_json(capacity: Capacity) -> dict[str, Any]:
 
 def shortfalls(plan: Plan, capacity: Capacity) -> list[dict[str, Any]]:
     """Name the objectives that not even an idle engine meets, and by how much; else empty."""
-    if capacity.met is not None:
-        return []
     look = min(capacity.looks, key=lambda one: one.load)
     pairs = zip(plan.planner.objectives, look.means, look.half_widths, strict=True)
     return [
         {"objective": str(o), "times_over": float(mean), "ci95": [mean - half, mean + half]}
         for o, mean, half in pairs
-        if not mean + half <= 1
+        if capacity.met is None and not mean + half <= 1
     ]
 
 

@@ -1,4 +1,7 @@
-"""Progress of long work on stderr: a bar at a terminal after a second, else a line at times."""
+"""Progress of long work on stderr: a bar at a terminal after a second, else a line at times.
+
+Work that answers several questions writes one line for each, in both.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,13 @@ def reporting(what: str) -> Iterator[Callable[[int, int], None]]:
     finally:
         if shown:
             bar.stop()
+
+
+def asking(what: str) -> None:
+    """Write one line on stderr: the question whose turn it is."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"{what} …\n")
+        sys.stderr.flush()
 
 
 def _lines(what: str) -> Callable[[int, int], None]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 DEEPEST = 8
 RUNS = 8
+SCREENING_RUNS = 3
+IN_QUESTION = 1.1  # of the least latency while screening: these get all runs
 NEGLIGIBLE = 1.002  # a longer γ must promise this much more to be worth its row in a schedule
 
 
@@ -100,25 +102,35 @@ def best_gamma(planner: Planner, scenario: Scenario, runs: int = RUNS) -> list[C
     """Simulate every γ at the scenario's own load on the same seeds; best first.
 
     Best is the least mean end-to-end latency, or the most throughput where nothing has a steady
-    state.
+    state. A few runs screen all; those that are far from the best get no more.
     """
-    found = {g: planner.figures(with_gamma(scenario, g), runs) for g in choices(scenario)}
-    steady = {g: f for g, f in found.items() if np.isfinite(f["e2el_mean"]).all()}
-    if steady:
-        best = min(steady, key=lambda g: (float(steady[g]["e2el_mean"].mean()), g))
-    else:
-        best = max(found, key=lambda g: (float(found[g]["throughput"].mean()), -g))
+    planner.ask("best γ")
+    few = min(runs, SCREENING_RUNS)
+    found = {g: planner.figures(with_gamma(scenario, g), few) for g in choices(scenario)}
+    ahead = found[_best(found)]
+    for gamma, figures in found.items():
+        against = faster(figures, ahead)
+        if against.mean - max(against.half_width, 0.0) <= IN_QUESTION:
+            found[gamma] = planner.figures(with_gamma(scenario, gamma), runs)
+    best = _best({g: f for g, f in found.items() if len(f["e2el_mean"]) == runs} or found)
     rows = [
         Choice(
             gamma,
             float(figures["tpot_mean"].mean()),
             float(figures["e2el_mean"].mean()),
             float(figures["throughput"].mean()),
-            faster(figures, found[best]),
+            faster(figures, {k: v[: len(figures[k])] for k, v in found[best].items()}),
         )
         for gamma, figures in found.items()
     ]
     return sorted(rows, key=lambda c: (c.gamma != best, c.e2el_s, -c.throughput))
+
+
+def _best(found: dict[int, dict[str, NDArray[np.float64]]]) -> int:
+    steady = {g: f["e2el_mean"] for g, f in found.items() if np.isfinite(f["e2el_mean"]).all()}
+    if steady:
+        return min(steady, key=lambda g: (float(steady[g].mean()), g))
+    return max(found, key=lambda g: (float(found[g]["throughput"].mean()), -g))
 
 
 def token_rates(scenario: Scenario, batches: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -170,6 +182,7 @@ def schedule(planner: Planner, scenario: Scenario, fixed: int, runs: int = RUNS)
     made = Schedule(rows, None, None)
     if not any(gamma for *_, gamma in rows):
         return made
+    planner.ask("schedule by running sequences")
     adaptive = planner.figures(override(scenario, made.settings()), runs)
     others: dict[str, Any] = {"fixed": with_gamma(scenario, fixed), "plain": plain(scenario)}
     found = {name: faster(adaptive, planner.figures(o, runs)) for name, o in others.items()}

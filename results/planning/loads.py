@@ -19,7 +19,7 @@ from specplan.sim.capacity import MOST_RUNS, Look, largest_load
 from specplan.sim.trials import Trials
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from concurrent.futures import Executor
 
     from numpy.typing import NDArray
@@ -32,13 +32,21 @@ if TYPE_CHECKING:
 MOST_REQUESTS = 16_000
 
 
+def _silently(_: str) -> None:
+    """Take a question without telling anybody."""
+
+
 @dataclass(frozen=True)
 class Planner:
-    """What every question of a plan needs: how to simulate, the objectives, the tolerance."""
+    """What every question of a plan needs: how to simulate, the objectives, the tolerance.
+
+    `ask` is told each question when its turn comes.
+    """
 
     trials: Trials
     objectives: tuple[Objective, ...]
     tolerance: float
+    ask: Callable[[str], None] = _silently
 
     @classmethod
     def on(
@@ -48,10 +56,11 @@ class Planner:
         *,
         requests: int = 2000,
         tolerance: float = 0.1,
+        ask: Callable[[str], None] = _silently,
     ) -> Planner:
         """Plan with simulations of so many requests on an executor."""
         trials = Trials(partial(measure, objectives=tuple(objectives)), executor, requests)
-        return cls(trials, tuple(objectives), tolerance)
+        return cls(trials, tuple(objectives), tolerance, ask)
 
     def shorter(self, times: int) -> Planner:
         """Return a planner whose runs have so many times fewer requests."""

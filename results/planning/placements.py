@@ -75,6 +75,7 @@ def placements(planner: Planner, scenario: Scenario, rate: float) -> list[Placed
     shorter = planner.shorter(2)
     found = []
     for placement in PLACEMENTS:
+        planner.ask(f"draft {placement}")
         one = placed(scenario, placement, REPLICAS)
         tpot = shorter.figures(at_rate(one, rate), RUNS)["tpot_mean"]
         capacity = shorter.capacity(one, TOLERANCE, most_runs=RUNS)

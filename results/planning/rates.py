@@ -50,6 +50,7 @@ def fewest_replicas(
     """
     if capacity.met is None:
         return None
+    planner.ask(f"fewest replicas {'with' if scenario.gamma else 'without'} speculation")
     start = max(1, ceil(rate / capacity.load - 1e-9))
     looks: dict[int, Look] = {}
 
@@ -89,6 +90,7 @@ def crossover(planner: Planner, scenario: Scenario, tolerance: float = 0.15) -> 
     Compares mean end-to-end latency seed by seed; where neither has a steady state, throughput.
     `met` None: slower even when idle; `missed` None: never slower, up to both saturations.
     """
+    planner.ask("load up to which speculation is faster")
     base = plain(scenario)
     limits = [saturation_rate(scenario), saturation_rate(base)]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from specplan.sim.capacity import Capacity
 
 STEP = 0.1
-RUNS = 6
+RUNS = 4  # each paired with the run that was not moved, on the same luck
 # How far an input is usually off, by where it is from: our assumption, shown with the answer.
 UNCERTAINTY = {
     "measured": 0.03,
@@ -92,7 +92,8 @@ def tornado(planner: Planner, scenario: Scenario, capacity: Capacity) -> list[Sw
     met, missed = capacity.met, capacity.missed
     if met is None or missed is None or not missed.stable:
         return []
-    worst = missed.worst
+    planner.ask("what the rate depends on")
+    worst, planner = missed.worst, planner.shorter(2)
     base = planner.look(scenario, met.load, RUNS)
     steeper = planner.look(scenario, missed.load, RUNS)
     usual = float(base.ratios[:, worst].mean())
