@@ -12,7 +12,7 @@ from specplan.results.answer import Answer
 from specplan.results.calibrate_block import passes_block, round_block, table_block
 from specplan.results.calibrate_rows import why_none
 from specplan.results.diagnose_answer import fastest, finding
-from specplan.results.diagnose_text import finding_text
+from specplan.results.diagnose_text import finding_text, needed_text
 from specplan.results.store import write_text
 from specplan.results.tables import columns, facts, heading, times, verbatim
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from specplan.results.diagnose_answer import Finding
     from specplan.scenarios.importers.costs_passes import PassTimes
     from specplan.scenarios.importers.costs_points import Point
+    from specplan.scenarios.importers.evidence import Evidence
 
 TABLE_FROM = 0.10
 """A linear cost this far off at any pass does not stand for a table of them."""
@@ -83,7 +84,9 @@ def calibrate_answer(
     blocks = [*own]
     blocks += [passes_block(one, fit) for one, fit in fits if one not in tables or table is None]
     blocks += [table_block(one, dict(fits).get(one), table.name) for one in tables if table]
-    notes = [f"{name}: no time of a token or a round in it" for name in silent]
+    notes = [f"{_place(one)}: no time of a token or a round in it" for one in silent]
+    if silent:
+        notes.append(_timed(silent))
     if not blocks:
         notes.append(why_none(findings))
     if tables and table is None:
@@ -111,15 +114,17 @@ def _model(path: Path | None) -> Any:
     return read_model(path)
 
 
-def _points(files: Sequence[Path], lines: Sequence[str]) -> tuple[list[Point], list[str]]:
+def _points(files: Sequence[Path], lines: Sequence[str]) -> tuple[list[Point], list[Evidence]]:
     """Return the points of files and lines, and what in the files held no time."""
     faults: list[Fault] = []
     found: list[Point] = []
-    silent: list[str] = []
-    for one in read_evidence(files) if files else ():
+    silent: list[Evidence] = []
+    evidence = read_evidence(files) if files else []
+    _check_one_model(evidence)
+    for one in evidence:
         point = point_of(one)
         if point is None:
-            silent.append(" ".join(filter(None, (one.source.file, one.source.where))))
+            silent.append(one)
         else:
             found.append(point)
     for line in lines:
@@ -130,6 +135,37 @@ def _points(files: Sequence[Path], lines: Sequence[str]) -> tuple[list[Point], l
     if faults:
         raise ScenarioError(faults)
     return found, silent
+
+
+def _check_one_model(evidence: Sequence[Evidence]) -> None:
+    """Refuse files of several models within one label: one would be the baseline of another."""
+    by_label: dict[str, dict[str, str]] = {}
+    for one in evidence:
+        if one.model:
+            short = one.model.rstrip("/").rpartition("/")[2].lower()
+            by_label.setdefault(one.label, {})[short] = one.model
+    for label, models in by_label.items():
+        together = {**by_label.get("", {}), **models}
+        if len(together) > 1:
+            wrong = f"files of {len(together)} models: {', '.join(sorted(together.values()))}"
+            right = "calibrate each model alone: none is the baseline of another"
+            raise ScenarioError(Fault(wrong, right, field=label))
+
+
+def _place(one: Evidence) -> str:
+    return " ".join(filter(None, (one.source.file, one.source.where)))
+
+
+def _timed(silent: Sequence[Evidence]) -> str:
+    """Say how a measured speed is put beside the acceptance that the files state."""
+    known = [one for one in silent if one.gamma and one.tokens_per_round]
+    said = "gamma=… tau=…"
+    if len({(one.gamma, one.tokens_per_round) for one in known}) == 1:
+        said = f"gamma={known[0].gamma} tau={known[0].tokens_per_round:.4g}"
+    return (
+        f"put your measured speeds beside them: --point '{said} … tok/s' --baseline '… tok/s', "
+        "or a time per token in ms"
+    )
 
 
 def _baseline(text: str) -> Point | None:
@@ -208,6 +244,7 @@ def _text(
     parts: list[RenderableType] = []
     for found in findings:
         parts += finding_text(found)
+    parts += needed_text(findings)
     if len(findings) > 1 and best:
         says = best["label"] or best["source"]
         if best["tie"]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
 from specplan.results.tables import columns, facts, heading, milliseconds, number, times
-from specplan.scenarios.importers.costs_groups import name
+from specplan.scenarios.importers.costs_groups import name, says_speculation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +17,18 @@ if TYPE_CHECKING:
     from specplan.results.diagnose_answer import Finding, Row
     from specplan.scenarios.importers.costs_points import Point
 
+_STATE = "state gamma=0, or gamma and tau (--point)"
+_NEEDED = {
+    "baseline": "a measurement without speculation (--baseline): without it no speedup exists",
+    "tokens_per_round": "tokens per round (tau=, or rate= with gamma=): without it no round cost "
+    "is known",
+}
+
 
 def finding_text(found: Finding) -> list[RenderableType]:
     """Lay the finding out: a table of the points, what decides, what would change it, warnings."""
     value, group = found.value, found.group
-    title = ", ".join(filter(None, (group.label, f"batch {group.batch:g}")))
+    title = _title(found)
     header = ("", "τ", "round", "R/T", "per token", "tok/s", "speedup")
     base = group.baseline
     table = (
@@ -41,7 +50,11 @@ def finding_text(found: Finding) -> list[RenderableType]:
     lines = [*_fit_facts(value["fit"]), *_best_facts(value)]
     for row in found.rows:
         lines += _row_facts(row)
-    lines += [("Needed", text) for text in _need_sentences(value["need"])]
+    lines += [
+        ("unknown", f"{row.point.source} does not say whether it speculates: {_STATE}")
+        for row in found.rows
+        if not says_speculation(row.point)
+    ]
     lines += [("Warning", one["says"]) for one in value["warnings"]]
     if lines:
         parts.append(facts(lines))
@@ -125,10 +138,18 @@ def _phases(row: Row) -> list[tuple[str, str]]:
     return lines
 
 
-def _need_sentences(needs: Sequence[str]) -> list[str]:
-    sentences = {
-        "baseline": "a measurement without speculation (--baseline): without it no speedup exists",
-        "tokens_per_round": "tokens per round (tau=, or rate= with gamma=): without it no round "
-        "cost is known",
-    }
-    return [sentences[one] for one in needs]
+def needed_text(findings: Sequence[Finding]) -> list[RenderableType]:
+    """Say once what is missing, and of which groups where it is not missing of all."""
+    lacking: dict[str, list[str]] = {}
+    for found in findings:
+        for one in found.value["need"]:
+            lacking.setdefault(one, []).append(_title(found))
+    lines = []
+    for one, titles in lacking.items():
+        of = "" if len(titles) == len(findings) else f" ({'; '.join(titles)})"
+        lines.append(("Needed", f"{_NEEDED[one]}{of}"))
+    return [Text(), facts(lines)] if lines else []
+
+
+def _title(found: Finding) -> str:
+    return ", ".join(filter(None, (found.group.label, f"batch {found.group.batch:g}")))

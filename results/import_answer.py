@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
+from os.path import commonprefix
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from specplan.results.answer import Answer
 from specplan.results.store import write_text
 from specplan.results.tables import milliseconds, number, percent, verbatim
 from specplan.scenarios.errors import Fault, ScenarioError
-from specplan.scenarios.importers.block import provenance, speculation, to_yaml
+from specplan.scenarios.importers.block import provenance, scatter, speculation, to_yaml
 from specplan.scenarios.importers.collect import read_evidence
 from specplan.scenarios.importers.pool import groups, pool
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from specplan.scenarios.importers.evidence import Evidence
+
+SHORTEST_SHARED = 8  # characters that all file names share, from which on they are said once
+CELL = 16  # characters of a line in a cell that holds a file name
 
 
 def import_answer(
@@ -56,6 +61,7 @@ def import_answer(
         "without_acceptance": [_json_of(one) for one in silent],
     }
     notes = [_summary(whole) for whole, _ in pooled] if len(pooled) == 1 else []
+    notes += [f"warning: {said}" for _, group in pooled if (said := scatter(group))]
     if output is not None:
         notes.append(f"written to {output}")
     if len(pooled) > 1:
@@ -64,9 +70,10 @@ def import_answer(
 
 
 def _labelled(found: Sequence[Evidence], label: str) -> list[Evidence]:
-    kept = [one for one in found if one.label == label]
+    kept = [one for one in found if label in (one.label, one.source.where)]
     if not kept:
-        known = ", ".join(sorted({one.label for one in found if one.label})) or "none"
+        names = {name for one in found for name in (one.label or one.source.where,) if name}
+        known = ", ".join(sorted(names)) or "none"
         raise ScenarioError(Fault(f"no evidence labelled {label!r}", f"labels: {known}"))
     return kept
 
@@ -122,13 +129,40 @@ def _text(
     elif pooled:
         parts.append(_table([whole for whole, _ in pooled]))
     if silent:
-        parts += [Text("Latencies only, no acceptance:"), _silent_table(silent)]
+        alike = _common_start([PurePath(one.source.file).name for one in silent])
+        of = f" (files {alike}…)" if alike else ""
+        parts += [Text(f"Latencies only, no acceptance{of}:"), _silent_table(silent)]
         if not pooled:
             reasons = dict.fromkeys(
                 text for one in silent for text in (*one.warnings, *one.dropped)
             )
             parts += [Text(f"  {reason}") for reason in reasons]
     return Group(*parts)
+
+
+def _common_start(names: Sequence[str]) -> str:
+    """Return what all names begin with, up to its last separator, where it is long enough to drop.
+
+    >>> _common_start(["glm5_fp8_tp8_conc4.json", "glm5_fp8_tp8_conc16.json"])
+    'glm5_fp8_tp8_'
+    """
+    shared = commonprefix(names) if len(set(names)) > 1 else ""  # noqa: RUF071 (names, no paths)
+    end = max(shared.rfind(mark) for mark in "_-. ") + 1
+    return shared[:end] if end >= SHORTEST_SHARED else ""
+
+
+def _parted(name: str) -> str:
+    """Break a long name into lines of a cell after separators, never within a word.
+
+    >>> _parted("glm5_fp8_vllm_tp8_isl16384.json").splitlines()
+    ['glm5_fp8_vllm_', 'tp8_', 'isl16384.json']
+    """
+    lines = [""]
+    for part in re.split(r"(?<=[_\- ])", name):
+        if lines[-1] and len(lines[-1] + part) > CELL:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _summary(whole: Evidence) -> str:
@@ -165,12 +199,14 @@ def _table(rows: Sequence[Evidence]) -> Table:
 
 def _silent_table(rows: Sequence[Evidence]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name in ("file", "kind", "label", "where", "time per token", "TTFT"):
-        table.add_column(name, overflow="fold")
-    for one in rows:
+    for column in ("file", "kind", "label", "where", "time per token", "TTFT"):
+        table.add_column(column, overflow="fold")
+    names = [PurePath(one.source.file).name for one in rows]
+    alike = _common_start(names)
+    for one, name in zip(rows, names, strict=True):
         latency = one.latency
         table.add_row(
-            Text(PurePath(one.source.file).name),
+            Text(_parted(name.removeprefix(alike))),
             one.source.kind,
             Text(one.label),
             Text(one.source.where),

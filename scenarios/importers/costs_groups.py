@@ -171,9 +171,17 @@ class Group:
 
 def name(point: Point) -> str:
     """Name a point in a sentence."""
-    return (
-        "plain" if point.is_baseline else f"γ = {point.gamma:g}" if point.gamma else "speculation"
-    )
+    if point.is_baseline:
+        return "plain"
+    if point.gamma:
+        return f"γ = {point.gamma:g}"
+    return "speculation" if says_speculation(point) else "unknown"
+
+
+def says_speculation(point: Point) -> bool:
+    """Return whether anything about the point tells that it drafts, or that it does not."""
+    told = (point.gamma, point.tokens_per_round, point.acceptance_rate, point.stated_speedup)
+    return any(one is not None for one in (*told, point.draft_s, point.verify_s))
 
 
 def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group]:
@@ -209,6 +217,8 @@ def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group
         )
         for kind, members in by_kind.items()
     ]
+    order = list(dict.fromkeys(group.label for group in found))
+    found.sort(key=lambda group: (order.index(group.label), group.batch))
     drafting = [group for group in found if group.points]
     return drafting or found
 

@@ -57,6 +57,9 @@ def pool(group: Sequence[Evidence]) -> Evidence:
     warnings = list(dict.fromkeys(text for one in group for text in one.warnings))
     if drafting and not rates and any(one.unconditional for one in drafting):
         warnings.append("rates per position left out: not every piece of evidence has them")
+    files = {one.source.file for one in group}
+    if len(files) > 1 and not (first.model or first.label):
+        warnings.append(f"{len(files)} files, nothing in them says that they are one system")
     draftless = [one.draftless_rounds for one in group]
     if None in draftless and any(draftless):
         warnings.append("rounds without a draft left out: not every piece of evidence counts them")
