@@ -132,6 +132,15 @@ class Cost:
             self._warn_or_refuse_outside(totals)
         return np.asarray(seconds(*self.arrays(), *totals), dtype=np.float64)
 
+    def reach(self) -> str:
+        """Say which passes a table covers.
+
+        >>> table([1, 8], [1, 5], [[0.010, 0.012], [0.014, 0.020]]).reach()
+        'batch 1 to 8, width 1 to 5, context 0 to 0'
+        """
+        axes = {"batch": self.batch_axis, "width": self.width_axis, "context": self.context_axis}
+        return ", ".join(f"{name} {axis[0]:g} to {axis[-1]:g}" for name, axis in axes.items())
+
     def _warn_or_refuse_outside(self, totals: tuple[NDArray[np.float64], ...]) -> None:
         kind, coefficients, *grid = self.arrays()
         refusing = np.append(0.0, coefficients[1:])
@@ -144,10 +153,7 @@ class Cost:
         rule = OUTSIDE_RULES[int(coefficients[0])]
         context = f", context {totals[2][first] / batch:g}" if self.context_axis.size > 1 else ""
         sentence = (
-            f"batch {batch:g}, width {width:g}{context} is outside the cost table: batch "
-            f"{self.batch_axis[0]:g} to {self.batch_axis[-1]:g}, width {self.width_axis[0]:g} to "
-            f"{self.width_axis[-1]:g}, context {self.context_axis[0]:g} to "
-            f"{self.context_axis[-1]:g}"
+            f"batch {batch:g}, width {width:g}{context} is outside the cost table: {self.reach()}"
         )
         if rule == "refuse":
             raise ValueError(f"{sentence} (measure there, or name a rule: outside: hold or extend)")

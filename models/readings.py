@@ -20,7 +20,7 @@ from specplan.models.counts import CountReading, Warned, read_counts
 from specplan.models.evidence import Evidence, combinations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -77,6 +77,7 @@ def interpret(evidence: Evidence) -> tuple[Reading, ...]:
     gamma = None if evidence.gamma is None else checked_gamma(evidence.gamma)
     if gamma is not None and gamma > MOST_DRAFTS:
         raise ValueError(f"gamma is {gamma} (at most {MOST_DRAFTS} draft tokens a round)")
+    _refuse_longer_rounds(evidence.histogram or (), gamma)
     lengths = {len(figures) for figures in evidence.lists.values()}
     if evidence.histogram is not None:
         lengths.add(len(evidence.histogram) - 1)
@@ -93,6 +94,18 @@ def interpret(evidence: Evidence) -> tuple[Reading, ...]:
     if not fits:
         raise min(failures, key=lambda error: error.args[1] if len(error.args) > 1 else np.inf)
     return _best(fits)
+
+
+def _refuse_longer_rounds(histogram: Sequence[float], gamma: int | None) -> None:
+    """Refuse rounds that accepted more drafts than gamma allows."""
+    if gamma is None:
+        return
+    for accepted, rounds in enumerate(histogram):
+        if accepted > gamma and rounds:
+            raise ValueError(
+                f"histogram has {rounds:g} rounds that accepted {accepted} drafts and gamma is "
+                f"{gamma} (at most gamma + 1 = {gamma + 1} counts: gamma {len(histogram) - 1}?)"
+            )
 
 
 def _gamma_of_counts(counts: CountReading | None) -> int | None:

@@ -10,7 +10,8 @@ from specplan.models.counts import Counts, Warned
 from specplan.models.evidence import Evidence
 from specplan.models.extrapolation import Curve, Rule, unconditional_from_curve
 from specplan.models.statements import ENGINES, LENGTHS, LISTS, SHARES, Figure
-from specplan.scenarios.errors import Fault, ScenarioError, nearest
+from specplan.scenarios.engines import engine_name
+from specplan.scenarios.errors import Fault, ScenarioError, by_nearness, nearest
 from specplan.scenarios.shares import (
     read_counts,
     read_number,
@@ -121,7 +122,7 @@ def read_stated(texts: Mapping[str, str]) -> Stated:
             if "histogram" in texts
             else None,
             counts=Counts(**counts),
-            engine=_one_of(texts, "engine", tuple(ENGINES)),
+            engine=engine_name(texts["engine"], ENGINES) if "engine" in texts else None,
             fill=_one_of(texts, "fill", get_args(Rule)),
         )
     except ValueError as error:
@@ -150,12 +151,14 @@ def read_mixture(texts: Mapping[str, str]) -> tuple[list[float], list[float] | N
 
 def _hint(name: str) -> str:
     close = nearest(name, NAMES)
-    return f"did you mean {close}?" if close else ", ".join(NAMES)
+    return f"did you mean {close}?" if close else f"one of {', '.join(by_nearness(name, NAMES))}"
 
 
 def _one_of(texts: Mapping[str, str], name: str, valid: tuple[str, ...]) -> Any:
     if name in texts and texts[name] not in valid:
-        raise ScenarioError(Fault(shown(texts[name]), " | ".join(valid), field=name))
+        raise ScenarioError(
+            Fault(shown(texts[name]), " | ".join(by_nearness(texts[name], valid)), field=name)
+        )
     return texts.get(name)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+CLOSE = 0.6  # similarity of difflib from which a name may be a slip of another
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,25 @@ def shortened(value: object, longest: int = 60) -> str:
 def nearest(name: str, valid: Iterable[str]) -> str | None:
     """Return the valid name closest to `name`, or None when nothing is close.
 
-    >>> nearest("gama", ["gamma", "method"])
-    'gamma'
+    >>> nearest("gama", ["gamma", "method"]), nearest("h10", ["a100-sxm", "h100-sxm", "h100-pcie"])
+    ('gamma', 'h100-sxm')
     """
     names = list(valid)
     folded = {candidate.lower().replace("-", "_"): candidate for candidate in names}
-    close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
-    return folded[close[0]] if close else None
+    wanted = name.lower().replace("-", "_")
+    close = get_close_matches(wanted, folded, n=1, cutoff=CLOSE)
+    if close:
+        return folded[close[0]]
+    first = {candidate.partition("_")[0]: known for candidate, known in reversed(folded.items())}
+    close = get_close_matches(wanted, first, n=1, cutoff=CLOSE)  # `h10` and `h100-sxm`
+    return first[close[0]] if close else None
+
+
+def by_nearness(name: str, valid: Iterable[str]) -> list[str]:
+    """Return the valid names, the most similar first.
+
+    >>> by_nearness("rats", ["gamma", "length", "rate"])[0]
+    'rate'
+    """
+    wanted = name.lower().replace("-", "_")
+    return sorted(valid, key=lambda known: -SequenceMatcher(None, wanted, known.lower()).ratio())

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from specplan.models.synthetic import constant_conditional, minimum_variance
+from specplan.scenarios.engines import engine_name
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.synthetic import Export, Wanted, differences, tree_differences
 
@@ -30,9 +31,7 @@ def export(what: Wanted, engine: str) -> tuple[Export, ...]:
 
     Raises ScenarioError for an unknown engine or a method that it cannot run.
     """
-    if engine not in ENGINES:
-        raise ScenarioError(Fault(f"{engine} is no known engine", " | ".join(ENGINES)))
-    return ENGINES[engine](what)
+    return ENGINES[engine_name(engine, ENGINES)](what)
 
 
 def _number(value: float) -> float:

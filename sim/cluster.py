@@ -107,13 +107,19 @@ class Cluster:
         """Say which pass a cost table has no price for."""
         lanes = self.engine.lanes
         lane = lanes[np.flatnonzero(np.isnan(lanes["verify_s"] + lanes["draft_s"]))[0]]
-        which = "draft.step" if np.isnan(lane["draft_s"]) else "target.round"
-        decodes = int(lane["decodes"])
+        scenario = self.scenario
+        which, block, cost = "target.round", scenario.target.round, scenario.target_round()
+        if np.isnan(lane["draft_s"]):
+            which, block, cost = "draft.step", scenario.draft.step, scenario.draft_step()
+        elif scenario.target.step and lane["tokens"] == lane["decodes"]:
+            which, block, cost = "target.step", scenario.target.step, scenario.target_step()
         return ScenarioError(
             Fault(
-                f"the table has no price for a pass of {decodes} sequences and "
-                f"{int(lane['tokens'])} positions, which the run needs at {lane['start_s']:.3f} s",
-                "measure up to there, lower scheduler.max_num_seqs, or name a rule to extend it",
+                f"{block.table} has no price for a pass of {lane['decodes']} sequences and "
+                f"{lane['tokens']} positions, which the run needs at {lane['start_s']:.3f} s; it "
+                f"reaches {cost.reach()}",
+                "measure up to there, lower scheduler.max_num_seqs, or name a rule: `outside: "
+                "hold` or `outside: extend`",
                 field=which,
             )
         )
