@@ -49,7 +49,7 @@ def law(  # noqa: PLR0917
     """Show what accept and reject make of p and q.
 
     Acceptance, residual and output law at each position, exactly and by Monte Carlo. The exit code
-    is 1 when the run refutes that the target law is preserved.
+    is 1 when the output is not the target law, by the sums or by the run.
 
     Example: specplan law --p .6,.3,.1 --q .5,.25,.25 --draws 100000
     """

@@ -49,7 +49,7 @@ class LawQuestion:
 def law_answer(question: LawQuestion) -> Answer:
     """Answer everything about p and q at each position (MODEL.md §2), with its proof in sums.
 
-    `exit_code` is 1 when a Monte Carlo run refutes that the target law is preserved.
+    `exit_code` is 1 when the target law is not preserved: by the sums, or by a Monte Carlo run.
     Raises ScenarioError when a position holds no law, or the experiment cannot be run.
     """
     laws = [_position_law(question, i) for i in range(_positions(question))]
@@ -65,11 +65,11 @@ def law_answer(question: LawQuestion) -> Answer:
     }
     if len(rows) == 1:
         json = {**rows[0], **json}
-    exit_code = 0
+    preserved = all(row["proof"]["equals_target"] for row in rows)
     if question.draws:
         json["monte_carlo"] = _monte_carlo(question, laws)
-        exit_code = 0 if json["monte_carlo"]["target_law_preserved"] else 1
-    return Answer(json, law_text(json), _notes(question, laws), exit_code)
+        preserved = preserved and json["monte_carlo"]["target_law_preserved"]
+    return Answer(json, law_text(json), _notes(question, laws), 0 if preserved else 1)
 
 
 def _positions(question: LawQuestion) -> int:
@@ -113,6 +113,7 @@ def _position_json(question: LawQuestion, position: int, law: Law) -> dict[str, 
         "acceptance": _finite(law.acceptance),
         "accepted_mass": law.accepted_mass.tolist(),
         "beta": float(law.beta),
+        "beta_exact": min(float(np.minimum(law.target, law.draft).sum()), 1.0),
         "rejected_mass": float(law.rejected_mass),
         "residual": None if np.isnan(law.residual).any() else law.residual.tolist(),
         "output": law.output.tolist(),

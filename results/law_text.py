@@ -67,15 +67,16 @@ def _table(row: dict[str, Any], number: int) -> Table:
 
 def _sentences(row: dict[str, Any]) -> Text:
     proof, shortcut, greedy = row["proof"], row["unchanged_target"], row["greedy"]
+    does = "corrects" if row["beta_exact"] == row["beta"] else "is drawn from and does not correct"
     residual = (
-        f"on rejection ({row['rejected_mass']:.6g}) the residual corrects"
+        f"on rejection ({row['rejected_mass']:.6g}) the residual {does}"
         if row["residual"] is not None
         else "p = q: nothing is rejected and the residual does not exist"
     )
     verdict = "the target law" if proof["equals_target"] else "NOT the target law"
     agree = "accepts" if greedy["acceptance"] else "rejects"
     return Text(
-        f"β = Σ min(p, q) = {row['beta']:.6g}; {residual}\n"
+        f"{_acceptance(row)}; {residual}\n"
         f"output law sums to {proof['output_sum']:.12g}, largest difference from p "
         f"{proof['largest_error']:.3g}: {verdict}\n"
         f"drawing from p instead of the residual is off by {shortcut['largest_error']:.4g} on one "
@@ -83,6 +84,13 @@ def _sentences(row: dict[str, Any]) -> Text:
         f"independent matching Σ p q would accept {row['independent_matching']:.6g}; greedy "
         f"{agree} (argmax {greedy['target_token']} of p, {greedy['draft_token']} of q)\n"
     )
+
+
+def _acceptance(row: dict[str, Any]) -> str:
+    exact = f"β = Σ min(p, q) = {row['beta_exact']:.6g}"
+    if row["beta_exact"] == row["beta"]:
+        return exact
+    return f"lenient acceptance Σ q min(1, p/(l q)) = {row['beta']:.6g} beside {exact}"
 
 
 def _experiment(run: dict[str, Any]) -> Text:

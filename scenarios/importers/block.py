@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DIGITS = 6
 WIDTH = 79
+SCATTER = 0.05  # runs of one condition agree in τ within this
 _METHODS = (
     (re.compile(r"n-?gram|suffix|lookup", re.IGNORECASE), "ngram"),
     (re.compile(r"dflash|dspark|medusa|pard", re.IGNORECASE), "one_pass"),
@@ -88,12 +89,27 @@ def provenance(group: Sequence[Evidence]) -> list[str]:
             counts.append(f"{one.drafting_rounds:,.0f} rounds with a draft")
         if one.draftless_rounds is not None:
             counts.append(f"{one.draftless_rounds:,.0f} without")
+        if len(group) > 1 and one.acceptance_length is not None:
+            counts.append(f"τ {one.acceptance_length:.4g}")
         if one.drafted_tokens is not None and one.accepted_tokens is not None:
             counts.append(f"{one.accepted_tokens:,.0f} of {one.drafted_tokens:,.0f} accepted")
         lines.append(
             _one_line(f"{one.source.file} ({said})" + ": " * bool(counts) + ", ".join(counts))
         )
     return lines
+
+
+def scatter(group: Sequence[Evidence]) -> str:
+    """Say how far the τ of pooled runs lie apart where it is more than 5 %; else ""."""
+    lengths = [one.acceptance_length for one in group if one.acceptance_length is not None]
+    if len(lengths) < 2 or max(lengths) <= (1 + SCATTER) * min(lengths):
+        return ""
+    conditions = {text for one in group for text in (one.label, one.source.where) if text}
+    how = "--label NAME keeps one condition" if len(conditions) > 1 else "import them one by one"
+    return (
+        f"τ of the {len(lengths)} runs lies between {min(lengths):.4g} and {max(lengths):.4g}; "
+        f"their mean is of none of them ({how})"
+    )
 
 
 def to_yaml(pooled: Evidence, group: Sequence[Evidence]) -> str:
@@ -103,7 +119,7 @@ def to_yaml(pooled: Evidence, group: Sequence[Evidence]) -> str:
     if pooled.model or pooled.label:
         comments.append(" ".join(filter(None, ("model", pooled.model, pooled.label))))
     comments += [f"dropped: {text}" for text in pooled.dropped]
-    comments += [f"note: {text}" for text in pooled.warnings]
+    comments += [f"note: {text}" for text in (*pooled.warnings, scatter(group)) if text]
     if "gamma" not in fields:
         comments.append("gamma: not in the file; --gamma states it")
     body = ["speculation:"]

@@ -39,7 +39,11 @@ def test_law_with_lenience_and_greedy(specplan_cli: Callable[..., Any]) -> None:
     lenient = specplan_cli(
         "law", "--p", ".5,.3,.2", "--q", ".2,.5,.3", "--lenience", ".5", "--json"
     )
-    assert lenient.json["beta"] == pytest.approx(1)
+    assert (lenient.json["beta"], lenient.code) == (pytest.approx(1), 1)
+    # .95 = .5 + .25 + .1 / .5 and .85 = Σ min(p, q)
+    said = specplan_cli("law", "--p", P, "--q", Q, "--lenience", ".5").out
+    assert "lenient acceptance Σ q min(1, p/(l q)) = 0.95 beside β = Σ min(p, q) = 0.85" in said
+    assert "does not correct" in said
     greedy = specplan_cli("law", "--p", P, "--q", Q, "--temperature", "0", "--json")
     assert greedy.json["beta"] == 1
 

@@ -67,7 +67,9 @@ def test_lenience_is_reported_as_a_loss() -> None:
     answer = law_answer(LawQuestion([[0.5, 0.3, 0.2]], [[0.2, 0.5, 0.3]], lenience=0.5))
     assert answer.json["beta"] == pytest.approx(1)
     assert answer.json["output"] == pytest.approx([0.2, 0.5, 0.3])
+    assert answer.json["beta_exact"] == pytest.approx(0.7)
     assert answer.json["proof"]["equals_target"] is False
+    assert answer.exit_code == 1
     assert "trades the law for speed" in answer.notes[0]
 
 
