@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95  # of the interval of one look
 FIRST_RUNS, MOST_RUNS = 6, 24
+FEW_RUNS = 2  # while the search is far from the limits: only the side matters
 STRIDE = 1.4  # between loads while the search looks for its two ends
 SAME_LOAD = 1e-9  # standard deviation of the control below which it is rounding: a trace
 SMALLEST = 1e-9  # ratio of which a logarithm is taken
@@ -178,8 +179,8 @@ class _Search:
         self.runs, self.most_runs = runs, most_runs
         self.looks: dict[float, Look] = {}
 
-    def look(self, load: float) -> Look:
-        found = self.looks[load] = self.look_at(load, self.runs)
+    def look(self, load: float, runs: int | None = None) -> Look:
+        found = self.looks[load] = self.look_at(load, runs or self.runs)
         return found
 
     def below(self) -> Look | None:
@@ -205,15 +206,18 @@ class _Search:
 
     def bracket(self, guess: float, most_load: float) -> None:
         """Look upwards until the mean is above its limit, and downwards until it is below."""
+        few = min(FEW_RUNS, self.runs)
         load = min(guess, most_load)
-        while self.look(load).means.max() <= 1 and load < most_load and load < guess * 1e6:
+        while self.look(load, few).means.max() <= 1 and load < most_load and load < guess * 1e6:
             load = min(load * STRIDE, most_load)
+        if self.above() is None:
+            self.look(max(self.looks))  # the answer itself
         load = min(self.looks)
         for step in range(6):
             if self.below() is not None:
                 return
             load = load / STRIDE ** (step + 1) if step < 5 else guess * IDLE
-            self.look(load)
+            self.look(load, few if step < 5 else None)
 
     def close_in(self) -> None:
         """Narrow the bracket, then look to both sides of the crossing."""
@@ -222,7 +226,7 @@ class _Search:
             if below is None or above is None or self._done():
                 return
             if not above.stable or above.load > below.load * (1 + 3 * self.tolerance) * 1.1:
-                self.look(self._between(below, above))
+                self.look(self._between(below, above), min(FEW_RUNS, self.runs))
             else:
                 break
         self._settle()
@@ -230,6 +234,7 @@ class _Search:
     def _settle(self) -> None:
         """Take as many runs as the noise asks for, then look where the answer should be sure."""
         slope = self._slope()
+        self.look(self._crossing(slope)[0])
         widen = 1.0
         for _ in range(STEPS):
             if self._done():
