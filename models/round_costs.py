@@ -21,7 +21,7 @@ class RoundCosts:
 
     - step_s (...): T, one target pass at width 1: the baseline, γ = 0, a round without proposal
     - verify_s (..., positions): V, the pass that verifies 1, 2, … proposals (widths 2, 3, …);
-      (..., 1) where the width does not matter (a tree: always nodes + 1)
+      (..., 1) where the width does not matter. A tree: γ levels, the nodes on them + 1 wide
     - draft_step_s (...): d, one draft step; overhead_s (...): o, on every round while γ ≥ 1
     - draft_call_s (...): c, once in every round that drafts, before its steps
     - proposed (positions+1,): mean tokens that a drafting round proposes at γ = 0, 1, …; empty: γ.

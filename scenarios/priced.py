@@ -15,6 +15,8 @@ from specplan.scenarios.errors import Fault, ScenarioError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from specplan.models.acceptance import Acceptance
     from specplan.models.round_costs import RoundCosts
     from specplan.scenarios.schema import Scenario
@@ -71,8 +73,8 @@ class Priced:
         method, placement = scenario.speculation.method, scenario.draft.placement
         step_s = float(self.step.seconds(batch, 1, self.context))
         if method == "tree" and gamma:
-            widths = np.array([scenario.verify_width], dtype=np.float64)
-            draft_s, gammas = self._tree_draft_s(batch), np.array([gamma])
+            widths = 1.0 + np.cumsum(self._level_sizes())
+            draft_s, gammas = self._tree_draft_s(batch), np.arange(1.0, len(widths) + 1)
         else:
             widths = np.arange(2, max(self.positions, 1) + 2, dtype=np.float64)
             drafted = max(gamma, 1) if method == "one_pass" else 1
@@ -99,10 +101,13 @@ class Priced:
             extra_draft_step=scenario.speculation.extra_draft_step and placement != "parallel",
         )
 
+    def _level_sizes(self) -> NDArray[np.int64]:
+        """Nodes of a tree on its levels 1, 2, …: a round cut short drafts its upper levels."""
+        return np.bincount([len(path) for path in self.scenario.speculation.tree_paths])[1:]
+
     def _tree_draft_s(self, batch: float) -> float:
         """Mean draft step of a tree: each level reads the nodes of the level above."""
-        sizes = np.bincount([len(path) for path in self.scenario.speculation.tree_paths])
-        inputs = np.concatenate([[1], sizes[1:-1]])
+        inputs = np.concatenate([[1], self._level_sizes()[:-1]])
         return float(self.draft.seconds(batch, inputs, self.context).mean())
 
     def round_s(self, batch: float) -> float:

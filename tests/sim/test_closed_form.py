@@ -28,7 +28,7 @@ ONE_STREAM = {
     "tree": ("speculation.method=tree", "speculation.gamma=null",
              "speculation.tree={width: 3, depth: 3}",
              "speculation.acceptance={ranks: [.6, .2, .1]}"),
-    "budget": ("speculation.method=tree", "speculation.gamma=null",
+    "budget": ("speculation.method=tree", "speculation.gamma=null", WIDE, "target.step=null",
                "speculation.tree={budget: 64, depth: 9}",  # Sequoia's ranks, published.json
                "speculation.acceptance={ranks: [.6342, .1079, .057, .0225, .0195, .015, .0045, "
                ".003]}"),
