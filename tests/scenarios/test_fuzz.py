@@ -172,9 +172,7 @@ def test_the_paths_cover_the_schema() -> None:
     assert len(PATHS) > 200
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 2000, "{a: " * 2000, "- " * 2000, "? " * 2000]
-)
+@pytest.mark.parametrize("text", ["[" * 2000, "{a: " * 2000, "- " * 2000, "? " * 2000])
 def test_deep_nesting_ends(text: str) -> None:
     with pytest.raises(ScenarioError):
         parse_source(text, "deep.yaml")
