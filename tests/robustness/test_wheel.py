@@ -99,6 +99,6 @@ def test_the_wheel_runs_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> N
         )  # fmt: skip
         value = json.loads(found.stdout)
         assert value.get("speedup", 1.25) == pytest.approx(1.25)
-    where = [bin_folder / "python", "-c", "import specplan; print(specplan.__file__)"]
+    where = [str(bin_folder / "python"), "-c", "import specplan; print(specplan.__file__)"]
     says = subprocess.run(where, cwd=elsewhere, check=True, capture_output=True, text=True)
     assert says.stdout.startswith(str(site))
