@@ -42,15 +42,26 @@ def _costs(scenario: Scenario) -> Iterator[Contradiction]:
 
 
 def _gpus(scenario: Scenario) -> Iterator[Contradiction]:
-    name, table = scenario.target.gpu, gpu_table()
-    if name is not None and name.lower().replace("_", "-").replace(" ", "-") not in table:
-        close = nearest(name.lower(), table)
-        hint = f"did you mean `{close}`?" if close else ", ".join(table)
-        yield ("target", "gpu"), f"there is no GPU `{name}` in the bundled table", hint
+    table = gpu_table()
+    for path, name in _named_gpus(scenario):
+        if name.lower().replace("_", "-").replace(" ", "-") not in table:
+            close = nearest(name.lower(), table)
+            hint = f"did you mean `{close}`?" if close else ", ".join(table)
+            yield path, f"there is no GPU `{name}` in the bundled table", hint
     together, placement = scenario.cluster.engines_per_gpu, scenario.draft.placement
     if together > 1 and scenario.gamma and placement in ("dedicated", "parallel"):
         wrong = f"{together} engines take turns on one GPU and placement is {placement}"
         yield ("cluster", "engines_per_gpu"), wrong, "`placement: colocated` or `shared`, or 1"
+
+
+def _named_gpus(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+    if scenario.target.gpu is not None:
+        yield ("target", "gpu"), scenario.target.gpu
+    for place, owner in (("target", scenario.target), ("draft", scenario.draft)):
+        for name in ("round", "step", "prefill"):
+            block = getattr(owner, name, None)
+            if block is not None and block.roofline is not None:
+                yield (place, name, "roofline", "gpu"), block.roofline.gpu
 
 
 def _tree(scenario: Scenario) -> Iterator[Contradiction]:

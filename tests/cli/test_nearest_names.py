@@ -53,3 +53,17 @@ def test_a_pass_without_a_price_names_the_table_and_the_rules(
     assert found.code == 2
     for part in ("target.round: ", str(table), "batch 1 to 4, width 1 to 3", "`outside: hold`"):
         assert part in found.err
+
+
+def test_a_gpu_of_a_roofline_is_found_in_the_file(specplan_cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text("{}")
+    file = tmp_path / "roof.yaml"
+    file.write_text(
+        "name: roof\ntarget:\n  round:\n    roofline:\n      gpu: h10\n      model: model.json\n"
+        "speculation: {method: none}\n"
+        "workload: {arrivals: {streams: 1}, requests: 9, prompt_tokens: 0, output_tokens: 9}\n"
+    )
+    found = specplan_cli("predict", str(file))
+    assert found.code == 2
+    assert "roof.yaml:5:12: target.round.roofline.gpu: there is no GPU `h10`" in found.err
+    assert "did you mean `h100-sxm`?" in found.err
