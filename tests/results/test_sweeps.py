@@ -22,7 +22,7 @@ from specplan.sim.sweep import simulate_grid
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETS = ("workload.requests=400", "workload.output_tokens=64")
+SETS = ("workload.requests=2000", "workload.output_tokens=64")
 VARY = ("speculation.gamma=0..2", "seed=1..30")
 COMMAND = (sys.executable, "-m", "specplan.cli", "sweep", "toy-20ms", "--by", "simulate")
 
