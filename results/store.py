@@ -134,14 +134,17 @@ def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table({k: pa.array(v) for k, v in columns.items()}), path, compression="zstd")
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    with path.open("wb") as stream:  # pyarrow takes no names that the locale cannot spell
+        pq.write_table(table, stream, compression="zstd")
 
 
 def read_table(path: Path) -> dict[str, NDArray[Any]]:
     """Read the columns of a Parquet file that `write_table` wrote."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    with path.open("rb") as stream:
+        table = pq.read_table(stream)
     return {name: table[name].to_numpy() for name in table.column_names}
 
 
