@@ -18,6 +18,7 @@ from specplan.models.conversions import (
     unconditional_from_conditional,
     unconditional_from_histogram,
 )
+from specplan.models.synthetic import minimum_variance
 from specplan.models.trees import tree_unconditional
 from specplan.scenarios.errors import Fault, ScenarioError
 
@@ -158,9 +159,8 @@ def _stated(scenario: Scenario, block: AcceptanceBlock) -> NDArray[np.float64]:
         case _:
             tau = block.acceptance_length or 1.0
             measured = scenario.gamma if block.at_gamma is None else block.at_gamma
-            if block.shape == "minimum_variance":  # vLLM's synthetic mode: 1, …, 1, rest, 0, …
-                least: NDArray[np.float64] = np.clip(tau - 1 - np.arange(measured), 0.0, 1.0)
-                return least
+            if block.shape == "minimum_variance":
+                return minimum_variance(tau, measured)
             alpha = float(alpha_from_tokens_per_round(tau, measured))
             return unconditional_from_alpha(alpha, measured)
 
