@@ -101,10 +101,12 @@ def simulate(  # noqa: PLR0917
 
 
 def compare(  # noqa: PLR0917
-    a: Annotated[str, typer.Argument(metavar="A", help="The scenario to compare with.")],
-    b: Annotated[
-        str | None, typer.Argument(metavar="B", help="The scenario that may be better.")
-    ] = None,
+    scenarios: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="A [B] ...", help="The scenario to compare with, then those that may be better."
+        ),
+    ],
     without_speculation: Annotated[
         bool,
         typer.Option(
@@ -112,22 +114,23 @@ def compare(  # noqa: PLR0917
         ),
     ] = False,
     replications: Annotated[
-        int, typer.Option(min=1, help="Seeds to simulate both on; intervals are then across them.")
+        int, typer.Option(min=1, help="Seeds to simulate all on; intervals are then across them.")
     ] = 1,
     workers: Annotated[
         int, typer.Option(min=1, help="Processes for --replications.", show_default=ALL_CORES)
     ] = (os.cpu_count() or 1),
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Set a field of both. Repeatable."),
+        typer.Option("--set", metavar="PATH=VALUE", help="Set a field of all. Repeatable."),
     ] = None,
     as_json: AsJson = False,
     output: Folder = None,
     force: Force = False,
 ) -> None:
-    """Simulate two scenarios on the same luck.
+    """Simulate scenarios on the same luck.
 
-    Says per metric which is faster, with the interval of the difference.
+    Says which is faster, with the interval of each difference from the first; ranks more than two.
+    -o also writes a page, and the run of each.
 
     Example: specplan compare azure-conversation --without-speculation
     """
@@ -137,8 +140,7 @@ def compare(  # noqa: PLR0917
         from specplan.results.replications import Replications
 
         return compare_answer(
-            a,
-            b,
+            scenarios,
             sets or (),
             without_speculation=without_speculation,
             output=output,

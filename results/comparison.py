@@ -1,9 +1,11 @@
-"""Two scenarios simulated on the same luck, and what differs between them."""
+"""Scenarios simulated on the same luck, and what differs between them: `specplan compare`."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from string import ascii_lowercase, ascii_uppercase
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.text import Text
@@ -11,23 +13,36 @@ from rich.text import Text
 from specplan.results import metrics, store
 from specplan.results.answer import Answer
 from specplan.results.differences import Difference, differences, differences_over_seeds
-from specplan.results.tables import columns, number
+from specplan.results.ranking import Compared
+from specplan.results.tables import columns, fitted, heading, number
 from specplan.scenarios.batch import batch_notes
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from rich.console import RenderableType
 
     from specplan.results.replications import Replications
     from specplan.scenarios.schema import Scenario
+    from specplan.sim.records import Run
 
 OFF = ("speculation.method=none",)
+MOST = len(ascii_lowercase)  # scenarios of one comparison; each has a letter
+PAGE = "compare.html"
+FIGURES = (
+    ("p99 TTFT (ms)", "p99_ttft_ms"),
+    ("p99 TPOT (ms)", "p99_tpot_ms"),
+    ("completed", "completed"),
+    ("requests/s", "request_throughput"),
+    ("acceptance length", "acceptance_length"),
+    ("preemptions", "preemptions"),
+)
 
 
 def compare_answer(
-    a: str,
-    b: str | None,
+    names: Sequence[str],
     sets: Sequence[str],
     *,
     without_speculation: bool,
@@ -35,202 +50,207 @@ def compare_answer(
     force: bool,
     how: Replications | None = None,
 ) -> Answer:
-    """Simulate A and B on one seed; `without_speculation` compares A with its own baseline.
+    """Simulate scenarios on one seed; the first is the baseline.
 
-    With `how` both run on several seeds, and each difference has its interval across them.
-
-    Raises ScenarioError unless exactly one of `b` and `without_speculation` is given, or when the
-    two scenarios have different seeds or numbers of requests and so cannot share their luck.
+    `without_speculation` compares one scenario with its own baseline. With `how` all run on several
+    seeds, and each difference has its interval across them. `output` gets `compare.html` and, of
+    one seed, the run folders `a`, `b`, … Raises ScenarioError unless there are two scenarios or
+    more (one with `without_speculation`), or when they have different seeds or numbers of requests
+    and so cannot share their luck.
     """
-    from specplan.scenarios.load import load
-
-    if (b is None) != without_speculation:
-        wrong = (
-            "no B to compare with" if b is None else "B and --without-speculation are both given"
-        )
-        raise ScenarioError(Fault(wrong, "`compare A B`, or `compare A --without-speculation`"))
+    _check_count(names, without_speculation=without_speculation)
     if output is not None:
         store.check_folder(output, force=force)
-    if b is None:
-        speculative = load(a, sets)
-        named = f"name={json.dumps(f'{speculative.name}, plain')}"  # told apart in later reports
-        pair = {"plain": load(a, [*sets, *OFF, named]), "speculative": speculative}
-    else:
-        one, two = load(a, sets), load(b, sets)
-        names = (
-            (one.name, two.name) if one.name != two.name else (f"{one.name} (A)", f"{two.name} (B)")
-        )
-        pair = dict(zip(names, (one, two), strict=True))
-    _check_common_luck(*pair.values())
+    scenarios = _named(names, sets, without_speculation=without_speculation)
+    _check_common_luck(list(scenarios.values()))
     if how is not None and how.count > 1:
-        return _over_seeds(pair, how, output, force=force)
-    return _on_one_seed(pair, output, force=force)
+        return _over_seeds(scenarios, how, output, force=force)
+    return _on_one_seed(scenarios, output, force=force)
 
 
-def _on_one_seed(pair: dict[str, Scenario], output: Path | None, *, force: bool) -> Answer:
-    from specplan.results.progress import reporting
-    from specplan.sim.simulate import simulate
-
-    runs = []
-    for name, scenario in pair.items():
-        with reporting(f"simulating {name}") as progress:
-            runs.append(simulate(scenario, progress))
-        if runs[-1].interrupted:  # half a run has no luck in common with the other
-            raise KeyboardInterrupt
-    found = differences(*runs)
-    summaries = [metrics.summary(run) for run in runs]
-    value = _json(list(pair), found, summaries)
-    notes = _batch_notes(pair)
-    if output is not None:
-        from specplan.results.runs import write_run
-
-        with store.new_folder(output, force=force) as folder:
-            store.write_json(folder / store.MARK, value)
-            for part, run, figures in zip(("a", "b"), runs, summaries, strict=True):
-                (folder / part).mkdir()
-                write_run(folder / part, run, figures)
-        notes.append(f"written to {output}")
-    return Answer(value, _text(value["verdict"], list(pair), found, summaries), notes)
+def _check_count(names: Sequence[str], *, without_speculation: bool) -> None:
+    right = "`compare A B …`, or `compare A --without-speculation`"
+    if without_speculation and len(names) > 1:
+        raise ScenarioError(Fault("B and --without-speculation are both given", right))
+    if not without_speculation and len(names) < 2:
+        raise ScenarioError(Fault("no B to compare with", right))
+    if len(names) > MOST:
+        wrong = f"{len(names)} scenarios are more than a comparison holds"
+        raise ScenarioError(Fault(wrong, f"at most {MOST}; `specplan sweep` varies fields"))
 
 
-def _over_seeds(
-    pair: dict[str, Scenario], how: Replications, output: Path | None, *, force: bool
-) -> Answer:
-    from specplan.results.replications import aggregated, replicated
+def _named(
+    names: Sequence[str], sets: Sequence[str], *, without_speculation: bool
+) -> dict[str, Scenario]:
+    """Load the scenarios, the baseline first, under names that tell them apart."""
+    from specplan.scenarios.load import load
 
-    both = replicated(list(pair.values()), how)
-    found = differences_over_seeds(both)
-    summaries = [aggregated(both, which) for which in (0, 1)]
-    value = {**_json(list(pair), found, summaries), "seeds": list(both.seeds)}
-    notes = [f"{len(both.seeds)} seeds; intervals are Student's t across them"]
-    notes += _batch_notes(pair)
-    if both.interrupted:
-        notes.append(f"interrupted: {len(both.seeds)} of {how.count} seeds were complete by then")
-    if output is not None:
-        with store.new_folder(output, force=force) as folder:
-            store.write_json(folder / store.MARK, value)
-        notes.append(f"written to {output}")
-    text = _text(value["verdict"], list(pair), found, summaries)
-    return Answer(value, text, notes, exit_code=130 if both.interrupted else 0)
-
-
-def _batch_notes(pair: dict[str, Scenario]) -> list[str]:
-    """Say what keeps the load from mattering, in both or in the one it is about."""
-    said: dict[str, list[str]] = {}
-    for name, scenario in pair.items():
-        for note in batch_notes(scenario):
-            said.setdefault(note, []).append(name)
-    both = len(pair)
-    return [note if len(of) == both else f"{of[0]}: {note}" for note, of in said.items()]
-
-
-def _json(
-    names: Sequence[str], found: Sequence[Difference], summaries: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
+    if without_speculation:
+        speculative = load(names[0], sets)
+        named = f"name={json.dumps(f'{speculative.name}, plain')}"  # told apart in later reports
+        return {"plain": load(names[0], [*sets, *OFF, named]), "speculative": speculative}
+    loaded = [load(name, sets) for name in names]
+    often = Counter(scenario.name for scenario in loaded)
     return {
-        "verdict": verdict(found, names, [bool(figures["saturated"]) for figures in summaries]),
-        "a": names[0],
-        "b": names[1],
-        "seed": summaries[0]["seed"],
-        "differences": {
-            d.key: {
-                "a": d.a,
-                "b": d.b,
-                "difference": d.difference.mean,
-                "difference_ci95": d.difference.ends(),
-                "times_better": d.ratio,
-                "verdict": d.verdict,
-            }
-            for d in found
-        },
-        "runs": dict(zip(names, summaries, strict=True)),
+        one.name if often[one.name] == 1 else f"{one.name} ({letter})": one
+        for letter, one in zip(ascii_uppercase, loaded, strict=False)
     }
 
 
-def verdict(found: Sequence[Difference], names: Sequence[str], saturated: Sequence[bool]) -> str:
-    """Say in one sentence which run is faster per token, by how much and how surely."""
-    tpot = next(d for d in found if d.name == "mean TPOT")
-    subject = f"{names[1]} against {names[0]}"
-    for name, full in zip(names, saturated, strict=True):
-        if full:
-            other = names[1] if name == names[0] else names[0]
-            if not all(saturated):
-                return f"{name} is saturated at this load and {other} is not: no latency to compare"
-            return (
-                f"both are saturated at this load: compare throughput ({_throughput_words(found)})"
-            )
-    if tpot.verdict == "too few requests":
-        return f"{subject}: too few requests for an interval (100 or more completed in both)"
-    if tpot.verdict == "no difference":
-        return f"{subject}: no difference in time per token that this run can see"
-    word = "faster" if tpot.verdict == "better" else "slower"
-    low, high = tpot.difference.low, tpot.difference.high
-    return (
-        f"{subject}: {word} per token, {tpot.ratio:.3g}x "
-        f"({tpot.a:.4g} to {tpot.b:.4g} ms, difference {low:+.3g} to {high:+.3g} ms)"
-    )
-
-
-def _throughput_words(found: Sequence[Difference]) -> str:
-    d = next(d for d in found if d.name == "output")
-    return f"{d.a:,.0f} to {d.b:,.0f} tokens/s, {d.ratio:.3g}x"
-
-
-def _check_common_luck(a: Scenario, b: Scenario) -> None:
+def _check_common_luck(scenarios: Sequence[Scenario]) -> None:
+    first = scenarios[0]
     faults = [
-        Fault(f"{in_a} in A and {in_b} in B", "the same in both", field=name)
-        for name, in_a, in_b in (
-            ("seed", a.seed, b.seed),
-            ("workload.requests", a.workload.requests, b.workload.requests),
+        Fault(f"{ours} in A and {theirs} in {letter}", "the same in all", field=name)
+        for letter, other in zip(ascii_uppercase[1:], scenarios[1:], strict=False)
+        for name, ours, theirs in (
+            ("seed", first.seed, other.seed),
+            ("workload.requests", first.workload.requests, other.workload.requests),
         )
-        if in_a != in_b
+        if ours != theirs
     ]
     if faults:
         raise ScenarioError(faults)
 
 
-def _spread(d: Difference) -> float:
-    """Half width of the interval, 0 where it is nothing but rounding of the sums."""
-    half_width = d.difference.half_width
-    return half_width if half_width > 1e-9 * max(abs(d.a), abs(d.b)) else 0.0
+def _on_one_seed(scenarios: dict[str, Scenario], output: Path | None, *, force: bool) -> Answer:
+    from specplan.results.progress import reporting
+    from specplan.sim.simulate import simulate
+
+    runs: list[Run] = []
+    for name, scenario in scenarios.items():
+        with reporting(f"simulating {name}") as progress:
+            runs.append(simulate(scenario, progress))
+        if runs[-1].interrupted:  # half a run has no luck in common with the others
+            raise KeyboardInterrupt
+    made = Compared(
+        tuple(scenarios),
+        tuple(metrics.summary(run) for run in runs),
+        (runs[0].scenario.seed,),
+        f"one run of {len(runs[0].requests['status']):,} requests",
+        lambda a, b: differences(runs[a], runs[b]),
+    )
+    return _answer(made, _batch_notes(scenarios), output, runs, force=force)
 
 
-def _text(
-    says: str,
-    names: Sequence[str],
-    found: Sequence[Difference],
-    summaries: Sequence[dict[str, Any]],
-) -> Group:
-    table = columns(
-        ("", *names, "difference", "± 95 %", "verdict"),
+def _over_seeds(
+    scenarios: dict[str, Scenario], how: Replications, output: Path | None, *, force: bool
+) -> Answer:
+    from specplan.results.replications import aggregated, replicated
+
+    found = replicated(list(scenarios.values()), how)
+    made = Compared(
+        tuple(scenarios),
+        tuple(aggregated(found, which) for which in range(len(scenarios))),
+        found.seeds,
+        f"{len(found.seeds)} replications",
+        lambda a, b: differences_over_seeds(found, a, b),
+    )
+    notes = [f"{len(found.seeds)} seeds; intervals are Student's t across them"]
+    notes += _batch_notes(scenarios)
+    if found.interrupted:
+        notes.append(f"interrupted: {len(found.seeds)} of {how.count} seeds were complete by then")
+    code = 130 if found.interrupted else 0
+    return _answer(made, notes, output, (), force=force, exit_code=code)
+
+
+def _answer(
+    made: Compared,
+    notes: list[str],
+    output: Path | None,
+    runs: Sequence[Run],
+    *,
+    force: bool,
+    exit_code: int = 0,
+) -> Answer:
+    """Lay a comparison out, and write its folder: the page, and the runs where they were kept."""
+    value = made.json()
+    if output is not None:
+        from specplan.results.comparison_page import comparison_page
+        from specplan.results.runs import write_run
+
+        with store.new_folder(output, force=force) as folder:
+            store.write_json(folder / store.MARK, value)
+            (folder / PAGE).write_text(comparison_page(made), encoding="utf-8")
+            for letter, run, figures in zip(ascii_lowercase, runs, made.figures, strict=False):
+                (folder / letter).mkdir()
+                write_run(folder / letter, run, figures)
+        notes.append(f"written to {output}: {PAGE} (open it in a browser)")
+    return Answer(value, _text(made), notes, exit_code=exit_code)
+
+
+def _batch_notes(scenarios: dict[str, Scenario]) -> list[str]:
+    """Say what keeps the load from mattering, in all or in those it is about."""
+    said: dict[str, list[str]] = {}
+    for name, scenario in scenarios.items():
+        for note in batch_notes(scenario):
+            said.setdefault(note, []).append(name)
+    every = len(scenarios)
+    return [note if len(of) == every else f"{', '.join(of)}: {note}" for note, of in said.items()]
+
+
+def _text(made: Compared) -> Group:
+    parts: list[RenderableType] = [Text(made.summary(), style="bold"), Text()]
+    parts += _two(made) if len(made.names) == 2 else _several(made)
+    return Group(*parts)
+
+
+def _two(made: Compared) -> Iterator[RenderableType]:
+    yield columns(
+        ("", *made.names, "difference", "± 95 %", "verdict"),
+        [
+            (_labelled(d), number(d.a), number(d.b), *difference_words(d), d.verdict)
+            for d in made.against_baseline[0]
+        ],
+    )
+    yield Text()
+    yield columns(
+        ("", *made.names),
+        [(label, *[number(one[key]) for one in made.figures]) for label, key in FIGURES],
+    )
+
+
+def _several(made: Compared) -> Iterator[RenderableType]:
+    """Rank more than two, and show each figure of each beside the baseline's."""
+    yield columns(
+        ("rank", "mean TPOT (ms)", "output (tok/s)", ""),
         [
             (
-                f"{d.name} ({d.unit})",
-                number(d.a),
-                number(d.b),
-                _signed(d.difference.mean),
-                number(_spread(d), 2) if d.difference.known else "—",
-                d.verdict,
+                f"{one.rank}  {one.name}",
+                number(made.figures[one.place]["mean_tpot_ms"]),
+                number(made.figures[one.place]["output_throughput"]),
+                "saturated" if made.saturated(one.place) else "baseline" * (one.place == 0),
             )
-            for d in found
+            for one in made.ranking
         ],
     )
-    tail = columns(
-        ("", *names),
+    yield heading(f"Against {made.names[0]}")
+    rows: list[tuple[str, ...]] = []
+    for figure in zip(*made.against_baseline, strict=True):
+        rows.append((_labelled(figure[0]), number(figure[0].a), "", "", ""))
+        rows += [
+            (f"  {name}", number(d.b), *difference_words(d), d.verdict)
+            for name, d in zip(made.names[1:], figure, strict=True)
+        ]
+    yield columns(("", "value", "difference", "± 95 %", "verdict"), rows)
+    yield Text()
+    yield fitted(
+        ("", *[label for label, _ in FIGURES]),
         [
-            (label, *[number(s[key]) for s in summaries])
-            for label, key in (
-                ("p99 TTFT (ms)", "p99_ttft_ms"),
-                ("p99 TPOT (ms)", "p99_tpot_ms"),
-                ("completed", "completed"),
-                ("requests/s", "request_throughput"),
-                ("acceptance length", "acceptance_length"),
-                ("preemptions", "preemptions"),
-            )
+            (name, *[number(one[key]) for _, key in FIGURES])
+            for name, one in zip(made.names, made.figures, strict=True)
         ],
+        keep=2,
     )
-    return Group(Text(says, style="bold"), Text(), table, Text(), tail)
 
 
-def _signed(value: float) -> str:
-    return ("−" if value < 0 else "+") + number(abs(value))
+def _labelled(d: Difference) -> str:
+    return f"{d.name} ({d.unit})"
+
+
+def difference_words(d: Difference) -> tuple[str, str]:
+    """Write a difference and the half width of its interval, 0 where that is only rounding."""
+    half_width = d.difference.half_width
+    spread = half_width if half_width > 1e-9 * max(abs(d.a), abs(d.b)) else 0.0
+    sign = "−" if d.difference.mean < 0 else "+"
+    words = sign + number(abs(d.difference.mean))
+    return words, number(spread, 2) if d.difference.known else "—"

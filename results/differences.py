@@ -105,9 +105,9 @@ def _throughput(
     return Difference("output", "tok/s", per_second[0], per_second[1], centred, more_is_better=True)
 
 
-def differences_over_seeds(both: Replicated) -> list[Difference]:
+def differences_over_seeds(found: Replicated, a: int = 0, b: int = 1) -> list[Difference]:
     """Differences of the figures of `differences`, one a seed: B − A with its t interval."""
-    found = []
+    rows = []
     for name, unit, key in (
         ("mean TTFT", "ms", "mean_ttft_ms"),
         ("mean TPOT", "ms", "mean_tpot_ms"),
@@ -115,7 +115,7 @@ def differences_over_seeds(both: Replicated) -> list[Difference]:
         ("mean E2EL", "ms", "mean_e2el_ms"),
         ("output", "tok/s", "output_throughput"),
     ):
-        a, b = (float(np.mean(both.values(which, key))) for which in (0, 1))
-        interval = difference(both, key)
-        found.append(Difference(name, unit, a, b, interval, more_is_better=unit == "tok/s"))
-    return found
+        means = [float(np.mean(found.values(which, key))) for which in (a, b)]
+        interval = difference(found, key, a, b)
+        rows.append(Difference(name, unit, *means, interval, more_is_better=unit == "tok/s"))
+    return rows

@@ -114,10 +114,10 @@ def _ends(values: Sequence[float]) -> list[float] | None:
     return t_interval(np.asarray(values)).ends()
 
 
-def difference(found: Replicated, key: str, factor: float = 1.0) -> Interval:
+def difference(found: Replicated, key: str, a: int = 0, b: int = 1) -> Interval:
     """Interval of figure(B) − figure(A) across seeds: both ran on the luck of each seed."""
-    a, b = (np.asarray(found.values(which, key)) for which in (0, 1))
-    return t_interval((b - a) * factor)
+    ours, theirs = (np.asarray(found.values(which, key)) for which in (b, a))
+    return t_interval(ours - theirs)
 
 
 def replicate_answer(

@@ -130,8 +130,8 @@ def test_no_summary_is_cut_at_80_columns(
     assert not re.search(r"\.\.\.$", commands, re.MULTILINE)
 
 
-def test_compare_says_that_settings_are_for_both(specplan_cli: Cli) -> None:
-    assert "Set a field of both." in specplan_cli("compare", "--help").out
+def test_compare_says_that_settings_are_for_all(specplan_cli: Cli) -> None:
+    assert "Set a field of all." in specplan_cli("compare", "--help").out
 
 
 def test_calibrate_does_not_ask_for_what_it_infers(specplan_cli: Cli, tmp_path: Path) -> None:
