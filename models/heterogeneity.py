@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from specplan.models.conversions import alpha_from_tokens_per_round, tokens_per_round_from_alpha
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 BETA_NODES = 48
 """Gauss–Jacobi nodes for a Beta law of α: exact for polynomials in α up to degree 95."""
+HALVINGS = 48
+"""Of [0, 1], where the mean of α is looked for: down to 4e-15."""
 
 
 def beta_nodes(
@@ -40,3 +44,25 @@ def beta_nodes(
     matrix = np.diag(diagonal) + np.diag(np.sqrt(square), 1) + np.diag(np.sqrt(square), -1)
     values, vectors = np.linalg.eigh(matrix)
     return np.clip((values + 1) / 2, 0, 1), vectors[0] ** 2
+
+
+def mean_alpha(
+    acceptance_length: float, gamma: int, concentration: float, draft_probability: float = 1.0
+) -> float:
+    """Return the mean of α over requests whose tokens per round, pooled over rounds, are τ at γ.
+
+    Requests of small E need more rounds, so E is harmonic: 1/Σ w/E(α_w) = 1 + h(τ − 1) with h the
+    share of rounds that draft. The iid α of τ would give another τ. Raises ValueError unless
+    1 ≤ τ ≤ γ + 1.
+
+    >>> round(mean_alpha(1.442695, 1, 2), 5)  # uniform α at γ 1: 1/ln 2
+    0.5
+    """
+    alpha_from_tokens_per_round(acceptance_length, gamma)  # refuses τ outside [1, γ + 1]
+    low, high, wanted = 0.0, 1.0, 1 + draft_probability * (acceptance_length - 1)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        nodes, weights = beta_nodes(middle, concentration)
+        tokens = 1 + draft_probability * (tokens_per_round_from_alpha(nodes, gamma) - 1)
+        low, high = (middle, high) if 1 / (weights / tokens).sum() < wanted else (low, middle)
+    return high

@@ -10,6 +10,7 @@ import numpy as np
 
 from specplan.models import speedup
 from specplan.scenarios.closed_form import operating_point
+from specplan.scenarios.extrapolated import stated_positions
 from specplan.scenarios.priced import Priced
 
 if TYPE_CHECKING:
@@ -50,14 +51,7 @@ class Curves:
 
         `inf` where the statement is a law without an end, such as one α.
         """
-        own = [kind.acceptance for kind in self.scenario.workload.classes]
-        blocks = [block or self.scenario.speculation.acceptance for block in own or [None]]
-        return min(
-            block.model_copy(update={"extend": "refuse"}).covers(self.scenario.gamma)
-            if block
-            else np.inf
-            for block in blocks
-        )
+        return stated_positions(self.scenario)
 
     @property
     def counted(self) -> Floats | None:

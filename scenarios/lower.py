@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -13,11 +13,12 @@ from specplan.models.acceptance import Acceptance
 from specplan.models.conversions import (
     alpha_from_tokens_per_round,
     conditional_from_pq,
-    conditional_from_unconditional,
     unconditional_from_alpha,
     unconditional_from_conditional,
     unconditional_from_histogram,
 )
+from specplan.models.extrapolation import extrapolate
+from specplan.models.heterogeneity import mean_alpha
 from specplan.models.synthetic import minimum_variance
 from specplan.models.trees import tree_unconditional
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -28,9 +29,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from specplan.models.cost import Cost
+    from specplan.models.extrapolation import Extrapolation
     from specplan.scenarios.schema import Scenario
     from specplan.scenarios.schema_acceptance import AcceptanceBlock
     from specplan.scenarios.schema_costs import CostBlock, RooflineCost
+
+    Floats = NDArray[np.float64]
+
+End = Literal["low", "unconditional", "high"]
+"""Which list of `models.extrapolation.Extrapolation` stands beyond the positions stated."""
 
 
 def lower_cost(block: CostBlock) -> Cost:
@@ -77,16 +84,20 @@ def _roofline(block: RooflineCost) -> Cost:
 
 
 def lower_acceptance(
-    scenario: Scenario, positions: int, request_class: str | None = None
+    scenario: Scenario,
+    positions: int,
+    request_class: str | None = None,
+    end: End = "unconditional",
 ) -> Acceptance:
     """Turn the acceptance of all requests, or of one class, into `models.acceptance.Acceptance`.
 
-    Raises ScenarioError where fewer than `positions` draft positions are stated.
+    `end`: an end of the band, where a rule goes on beyond the positions stated. Raises
+    ScenarioError where fewer than `positions` draft positions are stated.
     """
     classes = scenario.workload.classes
     own = any(kind.acceptance or kind.draft_probability is not None for kind in classes)
     if request_class is None and own:
-        parts = [lower_acceptance(scenario, positions, kind.name) for kind in classes]
+        parts = [lower_acceptance(scenario, positions, kind.name, end) for kind in classes]
         return Acceptance.mixture(_shares([kind.weight for kind in classes]), parts)
     stated = next((kind for kind in classes if kind.name == request_class), None)
     block = (stated.acceptance if stated else None) or scenario.speculation.acceptance
@@ -100,7 +111,7 @@ def lower_acceptance(
         right = "state more positions, or draft fewer"
         raise ScenarioError(Fault(wrong, right, field="speculation.acceptance"))
     try:
-        law = _law(scenario, block, positions, hit)
+        law = _law(scenario, block, positions, hit, end)
     except ValueError as error:
         raise ScenarioError(Fault(str(error), field="speculation.acceptance")) from None
     law = law.truncated(positions)
@@ -121,28 +132,40 @@ def _kept_within_proposed(law: Acceptance, proposing: Sequence[float]) -> None:
             raise ScenarioError(Fault(wrong, right, field="speculation.proposal_lengths"))
 
 
-def _law(scenario: Scenario, block: AcceptanceBlock, positions: int, hit: float) -> Acceptance:
+def _law(
+    scenario: Scenario, block: AcceptanceBlock, positions: int, hit: float, end: End
+) -> Acceptance:
     match block.kind:
         case "alpha":
             spread = block.concentration or np.inf
             return Acceptance.from_alpha(block.alpha or 0.0, positions, hit, spread)
         case "mixture":
             parts = block.mixture or ()
-            laws = [_law(scenario, part, positions, hit).truncated(positions) for part in parts]
+            laws = [_law(scenario, p, positions, hit, end).truncated(positions) for p in parts]
             return Acceptance.mixture(_shares([part.weight for part in parts]), laws)
         case "recorded" | "recorded_file":
             kept = block.recorded or _recorded(block.recorded_file or "")
             return Acceptance.from_recorded(kept, max(block.at_gamma or 0, *kept, positions))
-        case "acceptance_length" if block.concentration:
-            alpha = _stated(scenario, block)[0]
+        case "acceptance_length" if block.concentration and end == "unconditional":
+            tau, measured = block.acceptance_length or 1.0, int(block.states(scenario.gamma))
+            alpha = mean_alpha(tau, measured, block.concentration, hit)
             return Acceptance.from_alpha(alpha, positions, hit, block.concentration)
         case _:
-            stated = _stated(scenario, block)
-            return Acceptance.from_unconditional(extended(stated, positions, block.extend), hit)
+            stated = stated_list(scenario, block)
+            if len(stated) < positions:
+                stated = getattr(going_on(block, stated, positions), end)
+            return Acceptance.from_unconditional(stated, hit)
 
 
-def _stated(scenario: Scenario, block: AcceptanceBlock) -> NDArray[np.float64]:
-    """List A_i at the positions that a block states."""
+def going_on(block: AcceptanceBlock, stated: Floats, positions: int) -> Extrapolation:
+    """Continue a block's list to `positions` by the block's rule; a τ says no single position."""
+    assert block.extend != "refuse"  # fewer positions than asked for were refused before
+    alone = block.kind == "acceptance_length"
+    return extrapolate(stated, positions, block.extend, sum_only=alone)
+
+
+def stated_list(scenario: Scenario, block: AcceptanceBlock) -> Floats:
+    """List A_i (positions,) where a block states it."""
     match block.kind:
         case "unconditional":
             return np.array(block.unconditional)
@@ -157,33 +180,11 @@ def _stated(scenario: Scenario, block: AcceptanceBlock) -> NDArray[np.float64]:
             kept = tree_unconditional(block.ranks or (), scenario.speculation.tree_paths)
             return np.minimum(kept, 1.0)  # a sum over nodes that is 1 but for rounding
         case _:
-            tau = block.acceptance_length or 1.0
-            measured = scenario.gamma if block.at_gamma is None else block.at_gamma
+            tau, measured = block.acceptance_length or 1.0, int(block.states(scenario.gamma))
             if block.shape == "minimum_variance":
                 return minimum_variance(tau, measured)
             alpha = float(alpha_from_tokens_per_round(tau, measured))
             return unconditional_from_alpha(alpha, measured)
-
-
-def extended(unconditional: NDArray[np.float64], positions: int, rule: str) -> NDArray[np.float64]:
-    """Continue a list A_i to `positions` with one conditional acceptance, chosen by the rule.
-
-    iid: the α whose tokens per round are those of the list; last_ratio: the last a_i; plateau: the
-    mean of the last two. What is stated stays as it is.
-
-    >>> extended(np.array([0.8, 0.4]), 3, "last_ratio").tolist()
-    [0.8, 0.4, 0.2]
-    """
-    stated = len(unconditional)
-    if positions <= stated or stated == 0:
-        return unconditional
-    if rule == "iid":
-        further = float(alpha_from_tokens_per_round(1 + unconditional.sum(), stated))
-    else:
-        ratios = conditional_from_unconditional(unconditional)
-        further = float(ratios[-2:].mean() if rule == "plateau" else ratios[-1])
-    more = unconditional[-1] * further ** np.arange(1, positions - stated + 1)
-    return np.concatenate([unconditional, more])
 
 
 def _recorded(path: str) -> tuple[int, ...]:
@@ -205,7 +206,7 @@ def _recorded(path: str) -> tuple[int, ...]:
     return tuple(kept)
 
 
-def _shares(weights: Sequence[float]) -> NDArray[np.float64]:
+def _shares(weights: Sequence[float]) -> Floats:
     listed = np.asarray(weights, dtype=np.float64)
-    shares: NDArray[np.float64] = listed / listed.sum()
+    shares: Floats = listed / listed.sum()
     return shares

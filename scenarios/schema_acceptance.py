@@ -115,11 +115,11 @@ class AcceptanceBlock(Choice):
         description="How acceptance_length is spread over positions: one α for all, or the "
         "least spread (vLLM's synthetic mode).",
     )
-    extend: Literal["refuse", "iid", "last_ratio", "plateau"] = Field(
+    extend: Literal["refuse", "iid", "last_ratio", "plateau", "zero"] = Field(
         default="refuse",
         description="Rule for positions beyond those stated: refuse them; iid: the one α that fits "
-        "what is stated; last_ratio: the last conditional acceptance goes on; plateau: the mean of "
-        "the last two does.",
+        "what is stated; last_ratio: the last conditional acceptance goes on; plateau: the "
+        "geometric mean of the conditional ones after the first does; zero: nothing is kept there.",
     )
     concentration: Positive | None = Field(
         default=None,
@@ -165,13 +165,22 @@ class AcceptanceBlock(Choice):
         return self
 
     def covers(self, gamma: int) -> float:
-        """Draft positions stated, where the scenario drafts γ; `inf` where there is no end.
+        """Draft positions known, where the scenario drafts γ; `inf` where there is no end.
 
         >>> AcceptanceBlock.model_validate({"conditional": [0.8, 0.7]}).covers(5)
         2
         """
-        if self.extend != "refuse":
-            return math.inf
+        if self.mixture:
+            return min(part.covers(gamma) for part in self.mixture)
+        return math.inf if self.extend != "refuse" else self.states(gamma)
+
+    def states(self, gamma: int) -> float:
+        """Draft positions stated, those that a rule adds left out; `inf` for a law without an end.
+
+        >>> block = AcceptanceBlock.model_validate({"conditional": [0.8, 0.7], "extend": "iid"})
+        >>> block.covers(5), block.states(5)
+        (inf, 2)
+        """
         match self.kind:
             case "conditional" | "unconditional" | "pq":
                 return len(getattr(self, self.kind))
@@ -180,7 +189,7 @@ class AcceptanceBlock(Choice):
             case "acceptance_length" | "recorded" | "recorded_file":
                 return gamma if self.at_gamma is None else self.at_gamma
             case "mixture":
-                return min(part.covers(gamma) for part in self.mixture or ())
+                return min(part.states(gamma) for part in self.mixture or ())
             case _:
                 return math.inf
 

@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from specplan.models.acceptance import tokens_per_round_from_alpha
+from specplan.models.acceptance import (
+    alpha_from_tokens_per_round,
+    tokens_per_round_from_alpha,
+)
 from specplan.models.extrapolation import (
     Rule,
     extrapolate,
@@ -18,6 +21,7 @@ from specplan.models.extrapolation import (
 GOLDEN = {
     "glm-5.2 mtp": [1.84, 2.5, 2.99, 3.33, 3.61, 3.78, 3.91, 4.06],
     "kimi-k2.5 eagle3": [1.83, 2.43, 2.88, 3.24, 3.46, 3.62, 3.71, 3.77],
+    "kimi-k2.5 eagle3 off": [1.8, 2.33, 2.75, 3.06, 3.25, 3.43, 3.46, 3.51],
     "kimi-k3 dspark": [1.84, 2.45, 2.87, 3.22, 3.44, 3.54, 3.78, 3.88],
     "kimi-k3 block": [1.85, 2.51, 3.0, 3.36, 3.62, 3.75, 3.84, 4.0],
     "minimax-m3 eagle3": [1.78, 2.38, 2.83, 3.11, 3.35, 3.45, 3.53, 3.74],
@@ -47,6 +51,46 @@ def test_band_from_a_few_positions_holds_gamma_8(curve: list[float], measured: i
     # .05: each γ of these curves is a run of its own, printed to 2 digits
     assert low - 0.05 <= curve[7] <= high + 0.05
     assert abs(middle / curve[7] - 1) < 0.11
+
+
+def held_out(measured: int, rule: Rule) -> np.ndarray:
+    """Relative error of τ at γ 8 from the first γ, curve by curve."""
+    known = [
+        unconditional_from_curve(range(1, measured + 1), c[:measured]) for c in GOLDEN.values()
+    ]
+    tau = [extrapolate(one.unconditional, 8, rule).tokens_per_round[1] for one in known]
+    return np.array(tau) / [curve[7] for curve in GOLDEN.values()] - 1
+
+
+@pytest.mark.parametrize("measured", [2, 3, 4, 5])
+def test_plateau_is_the_rule_that_holds_out_best(measured: int) -> None:
+    errors = {rule: np.sqrt(np.mean(held_out(measured, rule) ** 2)) for rule in RULES}
+    assert errors["plateau"] <= min(errors.values()) + 1e-9
+    assert errors["plateau"] < 0.09
+
+
+def test_the_band_holds_nearly_every_held_out_curve() -> None:
+    held = 0
+    for curve in GOLDEN.values():
+        for measured in (2, 3, 4, 5):
+            known = unconditional_from_curve(range(1, measured + 1), curve[:measured])
+            low, _, high = extrapolate(known.unconditional, 8, "plateau").tokens_per_round
+            held += low <= curve[7] <= high
+    assert held >= 42  # of 44
+
+
+@pytest.mark.parametrize("curve", GOLDEN.values(), ids=GOLDEN)
+@pytest.mark.parametrize("measured", [1, 2, 3, 4, 5])
+def test_one_tau_spread_iid_overestimates_every_recorded_curve(
+    curve: list[float], measured: int
+) -> None:
+    alpha = float(alpha_from_tokens_per_round(curve[measured - 1], measured))
+    spread = alpha ** np.arange(1, measured + 1)
+    low, middle, high = extrapolate(spread, 8, "iid", sum_only=True).tokens_per_round
+    assert low <= curve[7] + 0.05
+    assert curve[7] < middle <= high
+    # A never rises: no further position is accepted more often than the mean of those before
+    assert high == pytest.approx(1 + 8 * (curve[measured - 1] - 1) / measured)
 
 
 def test_recorded_curves_that_fall_are_pooled_and_said_so() -> None:

@@ -2,15 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load, override
-from specplan.scenarios.lower import extended
 from specplan.scenarios.schema import Scenario
 
 
@@ -111,19 +107,30 @@ def test_the_tree_of_a_budget_follows_the_ranks() -> None:
     assert override(chain, ["speculation.acceptance={ranks: [0.4, 0.3]}"]).gamma == 2
 
 
-@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=6), st.integers(0, 8))
-def test_extending_keeps_what_is_stated_and_never_rises(ratios: list[float], more: int) -> None:
-    stated = np.asarray(np.cumprod(ratios), dtype=np.float64)
-    for rule in ("iid", "last_ratio", "plateau"):
-        longer = extended(stated, len(stated) + more, rule)
-        assert len(longer) == len(stated) + more
-        assert longer[: len(stated)].tolist() == stated.tolist()
-        assert (np.diff(longer) <= 1e-12).all()
+@pytest.mark.parametrize(
+    ("rule", "third"),
+    # a = (.8, .5): the last goes on, also as the mean of all after the first; α of τ 2.2 is .7042
+    [("last_ratio", 0.2), ("plateau", 0.2), ("iid", 0.2817), ("zero", 0.0)],
+)
+def test_a_rule_goes_on_beyond_what_is_stated(rule: str, third: float) -> None:
+    scenario = stating(f"{{conditional: [.8, .5], extend: {rule}}}", "speculation.gamma=3")
+    found = scenario.acceptance(3).unconditional[0].tolist()
+    assert found == pytest.approx([0.8, 0.4, third], abs=1e-4)
 
 
-def test_an_iid_list_is_continued_alike_by_every_rule() -> None:
-    for rule in ("iid", "last_ratio", "plateau"):
-        assert extended(np.array([0.5, 0.25]), 4, rule) == pytest.approx([0.5, 0.25, 0.125, 0.0625])
+@pytest.mark.parametrize("concentration", [0.5, 3.0, 100.0])
+@pytest.mark.parametrize("hit", [1.0, 0.4])
+def test_a_stated_tau_comes_out_however_much_requests_differ(
+    concentration: float, hit: float
+) -> None:
+    scenario = stating(
+        f"{{acceptance_length: 3.3, concentration: {concentration}}}",
+        "speculation.gamma=4",
+        f"speculation.draft_probability={hit}",
+    )
+    # 1 + h·(τ − 1): of all rounds, those that draft nothing included
+    tokens = float(predict(scenario).tokens_per_round)
+    assert tokens == pytest.approx(1 + hit * 2.3, abs=1e-9)
 
 
 def test_recorded_files(tmp_path: Path) -> None:
