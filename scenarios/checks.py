@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from specplan.scenarios.errors import nearest
@@ -95,7 +96,10 @@ def _unspent(speculation: Speculation) -> Contradiction:
     """Tell why no tree can be chosen for a budget."""
     block = speculation.acceptance
     right = "`acceptance: {ranks: [0.6, 0.2]}`, or a tree by its `nodes` or by `width` and `depth`"
-    if block is None or block.ranks is None:
+    if block is not None and block.mixture and any(part.ranks for part in block.mixture):
+        wrong = "is spent by one list of ranks, and no one tree is the best for every kind"
+        right = "a tree by its `nodes` or by `width` and `depth`"
+    elif block is None or block.ranks is None:
         stated = f"is stated by {block.kind}" if block else "is not stated"
         wrong = f"needs the acceptance of each rank, and speculation.acceptance {stated}"
     else:
@@ -186,6 +190,7 @@ def _acceptance(scenario: Scenario) -> Iterator[Contradiction]:
             others = _or_a_rule(path, block, gamma, deepest)
             yield (*path, block.kind), wrong, f"{deepest} positions, {others}"
         yield from _ranks(scenario, (*path, block.kind), block)
+        yield from _replayed(scenario, path, block)
         tau, measured = block.acceptance_length, block.at_gamma or gamma
         if gamma and tau is not None and tau > measured + 1:
             wrong = f"{tau:g} tokens per round with {measured} drafted"
@@ -206,14 +211,35 @@ def _ranks(scenario: Scenario, path: Path_, block: AcceptanceBlock) -> Iterator[
     elif block.ranks is not None and scenario.speculation.tree is None:
         wrong = f"does not apply to method {scenario.speculation.method}"
         yield path, wrong, "only to `method: tree`"
-    if block.kind.startswith("recorded") and scenario.speculation.draft_probability < 1:
-        yield path, "replays every round, and draft_probability leaves some out", "one of them"
     if scenario.speculation.proposal_lengths and (
         block.kind.startswith("recorded") or block.concentration
     ):
         what = "a spread of alpha" if block.concentration else "a record of accepted lengths"
         wrong = f"{what} does not say how it goes with proposal_lengths"
         yield path, wrong, "`unconditional` or `histogram`, of all rounds that draft"
+
+
+def _replayed(scenario: Scenario, path: Path_, block: AcceptanceBlock) -> Iterator[Contradiction]:
+    """Refuse a record, one sequence of rounds, beside anything that draws requests or rounds."""
+    classes = scenario.workload.classes
+    where = (*path, block.kind)
+    for part in block.mixture or (block,):
+        if not part.kind.startswith("recorded"):
+            continue
+        if block.mixture:
+            yield where, "replays one record in order, and a mixture draws its kinds", _law(part)
+        elif any(kind.acceptance or kind.draft_probability is not None for kind in classes):
+            yield where, "replays one record in order, and classes have their own laws", _law(part)
+        elif scenario.speculation.draft_probability < 1:
+            yield where, "replays every round, and draft_probability leaves some out", "one of them"
+
+
+def _law(block: AcceptanceBlock) -> str:
+    """Give the law of a record as a block of its own, where that is short."""
+    counts = Counter(block.recorded or ())
+    if not counts or max(counts) > 16:
+        return "its `histogram`"
+    return f"`histogram: {[counts[kept] for kept in range(max(counts) + 1)]}`, its law"
 
 
 def _lengths(scenario: Scenario) -> Iterator[Contradiction]:

@@ -150,6 +150,10 @@ def test_recorded_files(tmp_path: Path) -> None:
         ("{recorded: [0, 5], at_gamma: 2}", "5 tokens recorded in one round, and at_gamma is 2"),
         ("{histogram: [0, 0, 0]}", "every count is zero"),
         ("{ranks: [0.8, 0.5]}", "the ranks sum to 1.3"),
+        (
+            "{mixture: [{weight: 1, recorded: [0, 2, 0]}, {weight: 1, alpha: .5}]}",
+            r"replays one record in order, and a mixture .* \(`histogram: \[2, 0, 1\]`, its law\)",
+        ),
         ("{alpha: 0.5, at_gamma: 3}", "at_gamma does not apply to alpha"),
         ("{conditional: [0.5, 0.5], concentration: 3}", "concentration does not apply to cond"),
         ("{}", "nothing is chosen"),
@@ -159,3 +163,21 @@ def test_recorded_files(tmp_path: Path) -> None:
 def test_refusals(text: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         stating(text)
+
+
+@pytest.mark.parametrize("other", ["{acceptance: {alpha: 0.5}}", "{draft_probability: 0.5}"])
+def test_a_record_beside_classes_of_other_laws_is_refused(other: str) -> None:
+    text = f"workload.classes={{a: {{acceptance: {{recorded: [0, 1, 2]}}}}, b: {other}}}"
+    with pytest.raises(ScenarioError, match=r"classes\.a\.acceptance\.recorded: .*\[1, 1, 1\]"):
+        load("toy-20ms", [text])
+
+
+def test_a_budget_is_not_spent_for_several_kinds() -> None:
+    text = "{mixture: [{weight: 1, ranks: [.6, .2]}, {weight: 1, ranks: [.3, .1]}]}"
+    tree = ("speculation.method=tree", "speculation.gamma=null", "speculation.tree={budget: 4}")
+    with pytest.raises(ScenarioError, match=r"tree\.budget: is spent by one list of ranks"):
+        stating(text, *tree)
+    # the nodes of a tree by hand serve every kind: A_1 = .45 on average, A_2 = (.36 + .09)/2
+    by_hand = stating(text, *tree[:2], "speculation.tree={nodes: [[0], [0, 0]]}")
+    weighted = by_hand.acceptance(2)
+    assert (weighted.weight @ weighted.unconditional).tolist() == pytest.approx([0.45, 0.225])
