@@ -10,19 +10,19 @@ from typing import Annotated
 
 import typer
 
-from specplan.commands import evidence, files, measured, plan, run, view
+from specplan.commands import evidence, files, measured, memory, plan, run, view
 from specplan.commands.shared import unwritable
 
 app = typer.Typer(
     name="specplan",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Plan speculative decoding before the hardware runs: exact closed forms and a simulation "
     "of GPU contention, side by side.",
-    epilog="SCENARIO is a YAML file or a bundled name; `specplan list` shows the names.",
+    epilog="SCENARIO is a YAML file or a bundled name; `specplan list` shows the names.\n\n"
+    "Example: specplan predict toy-20ms",
 )
 
 acceptance = typer.Typer(
@@ -30,6 +30,7 @@ acceptance = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     help="Convert acceptance figures, import and export them.",
+    epilog="Example: specplan acceptance convert gamma=4 acceptance_length=3.3",
 )
 app.add_typer(acceptance, name="acceptance")
 
@@ -52,6 +53,7 @@ app.command()(run.simulate)
 app.command()(plan.sweep)
 app.command()(plan.plan)
 app.command()(run.compare)
+app.command()(memory.memory)
 app.command()(view.report)
 app.command()(view.serve)
 app.command()(measured.calibrate)

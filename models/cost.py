@@ -262,8 +262,7 @@ def roofline(
 
     Raises ValueError for an unknown dtype or a tensor-parallel size that does not divide the heads.
     """
-    stored = model if dtype is None else model.with_dtype(dtype)
-    stored = stored if kv_dtype is None else replace(stored, kv_dtype=kv_dtype)
+    stored = model.with_dtype(dtype, kv_dtype)
     shape = roofline_of(gpu, stored, tensor_parallel, efficiency or Efficiency())
     source = f"{gpu.name} × {model.name}, TP {tensor_parallel}; {gpu.source}"
     return Cost("roofline", shape.coefficients(), provenance="datasheet", source=source)

@@ -100,19 +100,17 @@ class Model:
         """Count the layers."""
         return sum(layer.count for layer in self.layers)
 
-    def with_dtype(self, dtype: str, kv_dtype: str | None = None) -> Model:
+    def with_dtype(self, dtype: str | None, kv_dtype: str | None = None) -> Model:
         """Store the layers' weights as `dtype`; embedding and head stay at 16 bits, as engines do.
 
-        `kv_dtype` None keeps the cache's type.
+        None keeps the type of the weights, or of the cache.
         """
+        cached = replace(self, kv_dtype=kv_dtype or self.kv_dtype)
+        if dtype is None:
+            return cached
         wide = dtype if dtype_bytes(dtype) >= 2 else self.head_dtype
         return replace(
-            self,
-            attention_dtype=dtype,
-            mlp_dtype=dtype,
-            expert_dtype=dtype,
-            head_dtype=wide,
-            kv_dtype=kv_dtype or self.kv_dtype,
+            cached, attention_dtype=dtype, mlp_dtype=dtype, expert_dtype=dtype, head_dtype=wide
         )
 
     def attention_parameters(self, shards: int = 1) -> float:

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 UTILIZATION = 0.9
 #: Activations, workspaces, graphs, context: `other_mem` of aiconfigurator @095f58a51, h100_sxm.
 RESERVE_BYTES = 3758096384.0
-#: Where a draft's weights and cache are: split like the target, whole on the first GPU, whole on
-#: each, or on GPUs of its own.
-DRAFT_PLACES = ("split", "first", "each", "elsewhere")
+#: Where a draft's weights and cache are: split like the target, whole on the first GPU, or on each.
+DRAFT_PLACES = ("split", "first", "each")
+
+
+class NoRoomError(ValueError):
+    """The weights and the reserve leave nothing for the KV cache: the message has the sizes."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +74,38 @@ def max_concurrency(kv_tokens: float, context_tokens: int, block_tokens: int = 1
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory of one engine: what each GPU holds, and the KV blocks that all of them share."""
+    """The memory of one engine: what each GPU holds, and the KV blocks that all of them share.
+
+    `gpu_bytes` is all memory of one GPU, of which `usable_bytes` are a share.
+    """
 
     target: Model
     draft: Model | None
     draft_place: str
     shares: tuple[GpuShare, ...]
     block_tokens: int
+    gpu_bytes: float
 
     @property
     def limiting_gpu(self) -> int:
         """Name the GPU that limits the pool."""
         return limiting_gpu(self.shares)
 
-    @property
-    def blocks(self) -> int:
-        """Count the whole KV blocks; with a sliding window, as if every layer kept every token."""
-        return int(self.shares[self.limiting_gpu].kv_tokens // self.block_tokens)
+    def blocks(self, sequences: int = 0) -> int:
+        """Count the whole KV blocks beside the recurrent states of `sequences`; none below 0.
+
+        A sliding window counts as if every layer kept every token.
+        """
+        return max(0, min(self._blocks(gpu, sequences) for gpu in range(len(self.shares))))
+
+    def _blocks(self, gpu: int, sequences: int) -> int:
+        share, models = self.shares[gpu], [(self.target, len(self.shares))]
+        if self.draft is not None and (
+            shards := _draft_shards(self.draft_place, gpu, len(self.shares))
+        ):
+            models.append((self.draft, shards))
+        states = sequences * sum(model.state_bytes(shards) for model, shards in models)
+        return int((share.kv_bytes - states) / share.kv_bytes_per_token // self.block_tokens)
 
     def sequence_bytes(self, gpu: int, context_tokens: int, lookahead_tokens: int = 0) -> float:
         """Size what GPU number `gpu` holds for one sequence, in whole blocks, windows honoured.
@@ -122,8 +140,8 @@ def memory_of(
 ) -> Memory:
     """Divide the memory of `tensor_parallel` GPUs: usable − weights − draft − reserve = KV cache.
 
-    Raises ValueError for an unknown place of the draft, a utilisation outside (0, 1], and where
-    the weights leave nothing for the cache (with the GPU and the sizes).
+    Raises ValueError for an unknown place of the draft and a utilisation outside (0, 1],
+    NoRoomError where the weights leave nothing for the cache (with the GPU and the sizes).
     """
     if draft_place not in DRAFT_PLACES:
         raise ValueError(f"draft place {draft_place!r} (one of {', '.join(DRAFT_PLACES)})")
@@ -146,9 +164,9 @@ def memory_of(
             kv_bytes_per_token=target.kv_bytes_per_token(tensor_parallel) + draft_kv,
         )
         if share.kv_bytes <= 0:
-            raise ValueError(_too_much(number, share))
+            raise NoRoomError(_too_much(number, share))
         shares.append(share)
-    return Memory(target, draft, draft_place, tuple(shares), block_tokens)
+    return Memory(target, draft, draft_place, tuple(shares), block_tokens, gpu.memory_bytes)
 
 
 def _draft_shards(place: str, gpu: int, tensor_parallel: int) -> int:

@@ -1,4 +1,4 @@
-"""The memory of one engine's KV cache, and what a draft takes from it."""
+"""The memory of one engine, and what a draft takes from its KV cache."""
 
 from __future__ import annotations
 
@@ -7,46 +7,50 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from specplan.results.figures import layout
-from specplan.results.palette import PHASES
+from specplan.results.palette import PHASES, PLAIN
 
 if TYPE_CHECKING:
-    from specplan.scenarios.schema import Scenario
+    from collections.abc import Sequence
+
+    from specplan.results.memory_parts import Held
 
 GIB = 2.0**30
+_COLOURS = {
+    "target": ("weights of the target", PLAIN),
+    "draft": ("weights of the draft", PHASES["overhead"]),
+    "reserve": ("reserve", PHASES["idle"]),
+    "KV of the draft": ("KV of the draft", PHASES["draft"]),
+    "KV of the target": ("KV of the target", PHASES["verify"]),
+}
 
 
-def kv_memory(scenario: Scenario) -> go.Figure | None:
-    """Draw where the memory of the KV cache goes, plain and with the draft; None without a size.
+def memory_bar(found: Sequence[Held]) -> go.Figure | None:
+    """Draw where the memory of the fullest GPU goes, plain and with the draft; None without sizes.
 
-    With a draft on the same GPU its weights come off first, and every token is held twice: in the
-    target's cache and in the draft's (MODEL.md § 4). The text says how many tokens are left.
+    The text says how many tokens the KV cache holds. With a draft on the same GPU every token is
+    held twice, in the target's cache and in the draft's (MODEL.md § 4).
     """
-    cache = scenario.kv_cache
-    if cache is None or cache.memory is None or cache.bytes_per_token is None:
+    rows = [one for one in found if one.parts]
+    if not rows:
         return None
-    shares = scenario.gamma > 0 and scenario.draft.placement in ("colocated", "parallel")
-    rows, held = ["plain decoding"], [cache.capacity_blocks(draft_on_gpu=False)]
-    if shares:
-        rows.append("speculation")
-        held.append(cache.capacity_blocks(draft_on_gpu=True))
-    tokens = [blocks * cache.block_tokens for blocks in held]
-    drafting = [False, True][: len(rows)]
-    look = layout("memory of one engine's KV cache (GiB)", "", 120 + 70 * len(rows))
+    sized = "target" in rows[0].parts
+    what = "memory of the fullest GPU" if sized else "memory of one engine's KV cache"
+    look = layout(f"{what} (GiB)", "", 120 + 70 * len(rows))
     figure = go.Figure(layout={**look, "barmode": "stack"})
-    figure.add_bar(
-        y=rows, x=[cache.draft_weights / GIB * one for one in drafting], orientation="h",
-        name="weights of the draft", marker={"color": PHASES["overhead"]},
-    )  # fmt: skip
-    figure.add_bar(
-        y=rows,
-        x=[n * one * cache.draft_bytes_per_token / GIB
-           for n, one in zip(tokens, drafting, strict=True)],
-        orientation="h", name="KV of the draft", marker={"color": PHASES["draft"]},
-    )  # fmt: skip
-    figure.add_bar(
-        y=rows, x=[n * cache.bytes_per_token / GIB for n in tokens], orientation="h",
-        name="KV of the target", marker={"color": PHASES["verify"]},
-        text=[f"{n:,} tokens" for n in tokens], textposition="inside", insidetextanchor="middle",
-    )  # fmt: skip
+    for part, (name, colour) in _COLOURS.items():
+        sizes = [one.parts.get(part, 0.0) / GIB for one in rows]
+        if part not in rows[0].parts or (part == "reserve" and not any(sizes)):
+            continue
+        tokens = [f"{one.pool.tokens:,} tokens" if one.pool else "" for one in rows]
+        figure.add_bar(
+            y=[one.name for one in rows],
+            x=sizes,
+            orientation="h",
+            name=name,
+            marker={"color": colour},
+            text=tokens if part == "KV of the target" else None,
+            textposition="inside",
+            insidetextanchor="middle",
+        )
     figure.update_yaxes(autorange="reversed")
     return figure

@@ -13,6 +13,7 @@ from specplan.results import store
 from specplan.results.answer import Answer
 from specplan.results.searched import search_note
 from specplan.results.tables import bars, facts, heading, milliseconds, number, percent, times
+from specplan.scenarios.memory import sized_from
 from specplan.scenarios.schema_tree import DEEPEST
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from specplan.models.speedup import Prediction
     from specplan.scenarios.closed_form import OperatingPoint
+    from specplan.scenarios.extrapolated import Band
     from specplan.scenarios.schema import Scenario
 
 SAME = 5e-4  # speedups closer to 1 than this are called "as fast as"
@@ -29,16 +31,19 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
     """Compute the closed form of `scenario`; `output` gets `prediction.json` and the scenario."""
     from specplan.results.handoff import handoff
     from specplan.scenarios.closed_form import operating_point, predict_at
+    from specplan.scenarios.extrapolated import band
 
     if output is not None:
         store.check_folder(output, force=force)
     point = operating_point(scenario)
     prediction = predict_at(scenario, point)
     record = handoff(scenario, prediction)
+    beyond = band(scenario, point, (int(prediction.gamma), int(prediction.best_gamma)))
     value = {
         "scenario_name": scenario.name,
         **prediction_json(prediction),
         "best_gamma_note": best_gamma_note(scenario, prediction),
+        "extrapolation": beyond.value() if beyond else None,
         "verdict": verdict(prediction),
         "tree": _nodes(scenario),
         "batch": point.batch,
@@ -60,7 +65,8 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
         notes.append(f"written to {output}")
     if record.preserves_law is False:
         notes.append(record.sampling)
-    return Answer(value, _text(scenario, prediction, point), notes)
+    notes += [f"warning: {text}" for text in beyond.warnings] if beyond else []
+    return Answer(value, _text(scenario, prediction, point, beyond), notes)
 
 
 def prediction_json(prediction: Prediction) -> dict[str, Any]:
@@ -100,14 +106,19 @@ def reason(prediction: Prediction) -> str:
 
 
 def evidence(scenario: Scenario) -> dict[str, str]:
-    """Say for each cost where its numbers are from: measured, fitted, datasheet or assumed."""
+    """Say for each cost where its numbers are from: measured, fitted, datasheet or assumed.
+
+    A KV cache that is sized from GPU and model says so, too.
+    """
     costs = {"target.round": scenario.target_round(), "target.step": scenario.target_step()}
     if scenario.gamma:
         costs["draft.step"] = scenario.draft_step()
-    return {
+    said = {
         field: f"{cost.provenance} ({cost.source})" if cost.source else cost.provenance
         for field, cost in costs.items()
     }
+    sized = scenario.kv_cache is not None and scenario.kv_cache.stated is None
+    return said | {"kv_cache": sized_from(scenario)} if sized else said
 
 
 def now(scenario: Scenario, p: Prediction) -> tuple[float, float]:
@@ -118,9 +129,12 @@ def now(scenario: Scenario, p: Prediction) -> tuple[float, float]:
     return float(alpha), float(scenario.draft_step().seconds(1, 1))
 
 
-def _text(scenario: Scenario, p: Prediction, point: OperatingPoint) -> Group:
+def _text(scenario: Scenario, p: Prediction, point: OperatingPoint, beyond: Band | None) -> Group:
     title = Text.assemble((scenario.name, "bold"), ": ", (verdict(p), "bold"))
     parts: list[RenderableType] = [title, Text(), facts(_decision(scenario, p))]
+    if beyond is not None:
+        rows = [f"γ = {gamma}: {beyond.words(int(gamma))}" for gamma in beyond.gamma]
+        parts += [Text(), facts([("Extrapolated", "; ".join([beyond.border, *rows]))])]
     if int(p.gamma):
         parts += [heading(f"Where a token's {milliseconds(float(p.tpot_s))} go"), _waterfall(p)]
     parts += [Text(), facts(_separate_claims(p))]

@@ -22,6 +22,7 @@ from specplan.results.closed_curves import curves
 from specplan.results.export import Section, page
 from specplan.results.handoff import handoff
 from specplan.results.images import check_images, write_images
+from specplan.results.memory_parts import held
 from specplan.results.progress import reporting
 from specplan.results.recorded import Recorded, leaves, read_run, record, told_apart
 from specplan.results.tables import milliseconds, number
@@ -167,13 +168,14 @@ def closed_sections(made: Curves) -> Iterator[Section]:
             figure=figures_closed.waterfall(found),
         )
         best = f"Best γ for these costs: {prediction.best_words(scenario, found)}."
-        yield Section("Which γ", (where, best), figure=figures_closed.speedup_by_gamma(made))
-        memory = figures_memory.kv_memory(scenario)
-        if memory is not None:
+        far = _extrapolated(made)
+        yield Section("Which γ", (where, best, *far), figure=figures_closed.speedup_by_gamma(made))
+        memory = held(scenario)
+        if len(memory) > 1:
             yield Section(
                 "What the draft leaves of the KV cache",
                 ("Fewer tokens fit beside a draft, and so fewer requests run at once.",),
-                figure=memory,
+                figure=figures_memory.memory_bar(memory),
             )
         if float(made.costs(max(point.gamma, 1)).draft_step_s.mean()) > 0:
             yield Section(
@@ -210,6 +212,15 @@ def closed_sections(made: Curves) -> Iterator[Section]:
             "weights per token; plain decoding has 1.",
         ),
     )
+
+
+def _extrapolated(made: Curves) -> tuple[str, ...]:
+    """Say where acceptance is continued by a rule, how far that may be off, and what speaks against."""
+    if made.band is None:
+        return ()
+    furthest = int(made.band.gamma[-1])
+    where = f"Extrapolated {made.band.border}: at γ = {furthest} {made.band.words(furthest)}."
+    return (where, *(f"{text[0].upper()}{text[1:]}." for text in made.band.warnings))
 
 
 def run_sections(runs: Sequence[Recorded]) -> Iterator[Section]:

@@ -6,8 +6,9 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from specplan.scenarios.checks_memory import memory_contradictions
 from specplan.scenarios.errors import nearest
-from specplan.scenarios.gpus import gpu_table
+from specplan.scenarios.gpus import gpu_name, gpu_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +25,8 @@ Contradiction = tuple[Path_, str, str]  # path of the field, what is wrong, what
 
 def contradictions(scenario: Scenario) -> list[Contradiction]:
     """Find everything in a scenario that contradicts itself, field by field."""
-    found = [*_costs(scenario), *_lengths(scenario), *_memory(scenario), *_budget(scenario)]
-    found += _gpus(scenario)
+    found = [*_costs(scenario), *_lengths(scenario), *_budget(scenario)]
+    found += [*_gpus(scenario), *memory_contradictions(scenario)]
     cluster = scenario.cluster
     if cluster.engines_per_gpu > cluster.replicas:
         wrong = f"{cluster.engines_per_gpu} engines on a GPU, and there are {cluster.replicas}"
@@ -45,7 +46,7 @@ def _costs(scenario: Scenario) -> Iterator[Contradiction]:
 def _gpus(scenario: Scenario) -> Iterator[Contradiction]:
     table = gpu_table()
     for path, name in _named_gpus(scenario):
-        if name.lower().replace("_", "-").replace(" ", "-") not in table:
+        if gpu_name(name) not in table:
             close = nearest(name.lower(), table)
             hint = f"did you mean `{close}`?" if close else ", ".join(table)
             yield path, f"there is no GPU `{name}` in the bundled table", hint
@@ -293,25 +294,3 @@ def _budget(scenario: Scenario) -> Iterator[Contradiction]:
         wrong = f"{budget} tokens, and prompts of {longest} are not chunked"
         right = f"at least {longest}, or `chunked_prefill: true`"
         yield ("scheduler", "max_num_batched_tokens"), wrong, right
-
-
-def _memory(scenario: Scenario) -> Iterator[Contradiction]:
-    cache = scenario.kv_cache
-    if cache is None:
-        return
-    if cache.prefix_caching and not (scenario.workload.arrivals.trace or scenario.workload.lengths):
-        wrong = "needs prompts with hash ids, and there is no trace"
-        yield ("kv_cache", "prefix_caching"), wrong, "a trace such as Mooncake's"
-    classes = [kind.prompt_tokens for kind in scenario.workload.classes]
-    if cache.prefix_caching and not all(
-        lengths.trace for lengths in (scenario.prompt_tokens, *classes) if lengths
-    ):
-        wrong = "prompts have lengths of their own, and only those of a trace have hash ids"
-        yield ("kv_cache", "prefix_caching"), wrong, "`prompt_tokens: trace`, or no prefix caching"
-    blocks = scenario.kv_blocks or 0
-    prompt, output = scenario.prompt_tokens.smallest or 0, scenario.output_tokens.smallest or 1
-    needed = -(-(prompt + output + scenario.gamma) // cache.block_tokens)
-    if blocks < needed:
-        stated = "blocks" if cache.blocks else "tokens" if cache.tokens else "memory"
-        wrong = f"{blocks} blocks of {cache.block_tokens} tokens hold not even one request"
-        yield ("kv_cache", stated), wrong, f"at least {needed} blocks"

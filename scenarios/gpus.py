@@ -28,8 +28,7 @@ def find_gpu(name: str) -> Gpu:
     >>> find_gpu("H100-SXM").bandwidth
     3350000000000.0
     """
-    table = gpu_table()
-    wanted = name.lower().replace("_", "-").replace(" ", "-")
+    table, wanted = gpu_table(), gpu_name(name)
     if wanted not in table:
         close = nearest(wanted, table)
         hint = f"did you mean {close!r}? " if close else ""
@@ -37,6 +36,15 @@ def find_gpu(name: str) -> Gpu:
             Fault(f"GPU {name!r} is not known", f"{hint}known: {', '.join(table)}", field="gpu")
         )
     return table[wanted]
+
+
+def gpu_name(name: str) -> str:
+    """Spell a GPU's name as the table does: lower case, words joined by `-`.
+
+    >>> gpu_name("H100 SXM"), gpu_name("RTX_4090")
+    ('h100-sxm', 'rtx-4090')
+    """
+    return name.lower().replace("_", "-").replace(" ", "-")
 
 
 def _gpu(name: str, row: dict[str, Any]) -> Gpu:

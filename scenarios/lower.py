@@ -75,6 +75,7 @@ def _roofline(block: RooflineCost) -> Cost:
     return roofline_cost(
         block.gpu,
         Path(block.model),
+        mtp=block.mtp,
         dtype=block.dtype,
         kv_dtype=block.kv_dtype,
         tensor_parallel=block.tensor_parallel,

@@ -9,7 +9,7 @@ from specplan.models import cost as costs
 from specplan.models.roofline import Efficiency
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.gpus import find_gpu
-from specplan.scenarios.model_config import read_model
+from specplan.scenarios.model_config import mtp_head, read_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,7 @@ def roofline_cost(
     gpu: str,
     config: Path,
     *,
+    mtp: bool = False,
     dtype: str | None = None,
     kv_dtype: str | None = None,
     tensor_parallel: int = 1,
@@ -29,7 +30,8 @@ def roofline_cost(
 ) -> Cost:
     """Price passes of the model in `config` on `tensor_parallel` GPUs by the roofline.
 
-    `dtype` None keeps what the config says; an efficiency of None is the documented default of
+    `mtp` prices the multi-token-prediction module that the config announces instead. `dtype` None
+    keeps what the config says; an efficiency of None is the documented default of
     `models.roofline.Efficiency`. One that is given holds for every type and for experts.
 
     Raises ScenarioError for an unknown GPU or model type, missing config fields, and a
@@ -45,7 +47,7 @@ def roofline_cost(
             efficiency = replace(efficiency, memory=memory_efficiency, experts=memory_efficiency)
         return costs.roofline(
             find_gpu(gpu),
-            read_model(config),
+            mtp_head(config) if mtp else read_model(config),
             dtype,
             kv_dtype,
             tensor_parallel=tensor_parallel,

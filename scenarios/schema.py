@@ -10,9 +10,11 @@ from pydantic import Field, model_validator
 from specplan.scenarios.checks import contradictions
 from specplan.scenarios.fields import Name, Section, Whole
 from specplan.scenarios.lower import lower_acceptance, lower_cost
+from specplan.scenarios.memory import pool_of
 from specplan.scenarios.schema_costs import CostBlock
 from specplan.scenarios.schema_measured import Measured
-from specplan.scenarios.schema_serving import Cluster, KvCache, Record, Scheduler, Slo
+from specplan.scenarios.schema_memory import KvCache
+from specplan.scenarios.schema_serving import Cluster, Record, Scheduler, Slo
 from specplan.scenarios.schema_speculation import Draft, Speculation
 from specplan.scenarios.schema_workload import Lengths, Workload
 
@@ -102,10 +104,13 @@ class Scenario(Section):
     @property
     def kv_blocks(self) -> int | None:
         """Blocks of the KV cache that are left for requests; None: no limit."""
-        if self.kv_cache is None:
-            return None
-        drafts = self.gamma > 0 and self.draft.placement == "colocated"
-        return self.kv_cache.capacity_blocks(draft_on_gpu=drafts)
+        pool = pool_of(self, with_draft=self.drafts_on_target)
+        return pool.blocks if pool else None
+
+    @property
+    def drafts_on_target(self) -> bool:
+        """Whether a draft takes memory from the GPUs of the target."""
+        return self.gamma > 0 and self.draft.placement == "colocated"
 
     @property
     def verify_width(self) -> int:

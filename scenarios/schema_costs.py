@@ -10,6 +10,8 @@ from pydantic import Field
 from specplan.scenarios.fields import Choice, Count, Duration, FilePath, Fraction, Section
 
 Evidence = Literal["measured", "fitted", "datasheet", "assumed", "analytical"]
+WeightDtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "fp4", "mxfp4", "int4"]
+KvDtype = Literal["fp32", "bf16", "fp16", "fp8", "int8"]
 
 
 class LinearCost(Section):
@@ -34,10 +36,15 @@ class RooflineCost(Section):
     model: FilePath = Field(
         description="The model's Hugging Face `config.json`, relative to this file."
     )
-    dtype: Literal["fp32", "bf16", "fp16", "fp8", "int8", "fp4", "mxfp4", "int4"] | None = Field(
+    mtp: bool = Field(
+        default=False,
+        description="Price the multi-token-prediction module that this config announces, and not "
+        "the model: for `draft.step`.",
+    )
+    dtype: WeightDtype | None = Field(
         default=None, description="Type in which weights are stored; absent: what the config says."
     )
-    kv_dtype: Literal["fp32", "bf16", "fp16", "fp8", "int8"] | None = Field(
+    kv_dtype: KvDtype | None = Field(
         default=None, description="Type of the KV cache; absent: what the config says."
     )
     tensor_parallel: Count = Field(default=1, description="GPUs that share one pass.")

@@ -1,22 +1,13 @@
-"""The blocks about serving: scheduler, KV cache, cluster, objectives, and the record."""
+"""The blocks about serving: scheduler, cluster, objectives, and the record."""
 
 from __future__ import annotations
 
-import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from annotated_types import Ge
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from specplan.scenarios.fields import (
-    Bytes,
-    Count,
-    Duration,
-    Fraction,
-    Number,
-    Section,
-    fault,
-)
+from specplan.scenarios.fields import Count, Duration, Number, Section
 
 Policy = Literal["fcfs", "priority"]
 
@@ -40,63 +31,6 @@ class Scheduler(Section):
         default=False, description="Waiting prompts go before decoding sequences."
     )
     policy: Policy = Field(default="fcfs", description="Order of admission: fcfs, or by class.")
-
-
-class KvCache(Section):
-    """Memory for keys and values, in blocks; a scenario without this block has no limit."""
-
-    blocks: Count | None = Field(
-        default=None, description="Capacity in blocks (an engine's log: GPU blocks)."
-    )
-    tokens: Count | None = Field(
-        default=None, description="Capacity in tokens (vLLM's log: `GPU KV cache size`)."
-    )
-    memory: Bytes | None = Field(
-        default=None, description="Capacity as memory left for KV; needs bytes_per_token."
-    )
-    bytes_per_token: Bytes | None = Field(
-        default=None, description="Keys and values of one token in the target: 128 KiB for an 8B."
-    )
-    draft_bytes_per_token: Bytes = Field(
-        default=0.0, description="Those of one token in a draft on the same GPU."
-    )
-    draft_weights: Bytes = Field(
-        default=0.0, description="Memory that the weights of a draft on the same GPU take away."
-    )
-    block_tokens: Count = Field(default=16, description="Tokens in a block.")
-    watermark: Fraction = Field(
-        default=0.01, description="Share of blocks kept free when a request is admitted."
-    )
-    prefix_caching: bool = Field(
-        default=False, description="Prompts share blocks by the hash ids of a trace (Mooncake)."
-    )
-
-    @model_validator(mode="after")
-    def _one_capacity(self) -> Self:
-        written = [name for name in ("blocks", "tokens", "memory") if getattr(self, name)]
-        if len(written) != 1:
-            given = " and ".join(written) or "no capacity"
-            raise fault(f"{given} given", "exactly one of blocks, tokens, memory")
-        if self.memory is not None and not self.bytes_per_token:
-            raise fault("memory without bytes_per_token", "e.g. `bytes_per_token: 128 KiB`")
-        return self
-
-    def capacity_blocks(self, *, draft_on_gpu: bool) -> int:
-        """Whole blocks that fit; a draft on the same GPU takes its weights and its own KV.
-
-        >>> KvCache(tokens=1000).capacity_blocks(draft_on_gpu=False)
-        62
-        """
-        if self.blocks is not None:
-            return self.blocks
-        if self.tokens is not None:
-            return self.tokens // self.block_tokens
-        token_bytes = self.bytes_per_token or math.inf
-        left = self.memory or 0.0
-        if draft_on_gpu:
-            token_bytes += self.draft_bytes_per_token
-            left -= self.draft_weights
-        return max(0, math.floor(left / (token_bytes * self.block_tokens)))
 
 
 class Cluster(Section):

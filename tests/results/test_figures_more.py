@@ -13,9 +13,10 @@ from specplan.results.closed_curves import curves
 from specplan.results.export import Section
 from specplan.results.figures_closed import acceptance_by_position, speedup_by_gamma
 from specplan.results.figures_load import slo_attainment
-from specplan.results.figures_memory import kv_memory
+from specplan.results.figures_memory import memory_bar
 from specplan.results.figures_request import token_time
 from specplan.results.intervals import Interval
+from specplan.results.memory_parts import held
 from specplan.results.recorded import record
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load
@@ -32,7 +33,7 @@ def named(figure: Any) -> dict[str, Any]:
 
 def test_a_draft_takes_its_weights_and_its_keys_and_values() -> None:
     """(50 GiB − 0.8 GB) / (132 KiB · 16) = 24,454.3 blocks of 16; alone 50 GiB / 2 MiB = 25,600."""
-    figure = kv_memory(load("llama31-8b-eagle3-h100"))
+    figure = memory_bar(held(load("llama31-8b-eagle3-h100")))
     assert figure is not None
     traces = named(figure)
     assert list(traces["KV of the target"].text) == ["409,600 tokens", "391,264 tokens"]
@@ -43,8 +44,8 @@ def test_a_draft_takes_its_weights_and_its_keys_and_values() -> None:
 
 
 def test_no_memory_no_picture_of_it() -> None:
-    assert kv_memory(load("toy-20ms")) is None
-    assert kv_memory(load("toy-20ms", ["kv_cache.blocks=100"])) is None
+    assert memory_bar(held(load("toy-20ms"))) is None
+    assert memory_bar(held(load("toy-20ms", ["kv_cache.blocks=100"]))) is None
 
 
 def test_a_requests_time_adds_up(make_run: Any) -> None:

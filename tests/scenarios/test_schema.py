@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 from specplan.scenarios.load import schema_json
 from specplan.scenarios.overrides import block_at
 from specplan.scenarios.schema import Scenario
-from specplan.scenarios.schema_serving import KvCache, Slo
+from specplan.scenarios.schema_memory import KvCache
+from specplan.scenarios.schema_serving import Slo
 from specplan.scenarios.schema_tree import Tree
 from specplan.scenarios.schema_workload import Lengths
 
@@ -74,7 +75,14 @@ def test_kv_capacity_in_blocks() -> None:
         update={"draft_bytes_per_token": 128 * 1024, "draft_weights": 2.0**29}
     )
     assert drafting.capacity_blocks(draft_on_gpu=True) == 128
-    for bad in ({}, {"blocks": 3, "tokens": 48}, {"memory": "1 GiB"}):
+    for bad in (
+        {"blocks": 3, "tokens": 48},
+        {"memory": "1 GiB"},
+        {"tokens": 48, "model": "a.json"},
+        {"tokens": 48, "draft_weights": "1 GB"},
+        {"blocks": 3, "plain_tokens": 48},
+        {"utilization": 0},
+    ):
         with pytest.raises(ValidationError):
             KvCache.model_validate(bad)
 
