@@ -201,7 +201,7 @@ def _facts(
         rows.append(("The draft costs", says))
     memory = found[-1].pool.memory if found[-1].pool else None
     if memory is not None and len({share.kv_tokens for share in memory.shares}) > 1:
-        says = f"GPU {memory.limiting_gpu}, of 0 to {len(memory.shares) - 1}, limits all their pools"
+        says = f"GPU {memory.limiting_gpu} of 0 to {len(memory.shares) - 1} limits all pools"
         rows.append(("Fullest GPU", says))
     if costs and costs["utilization_if_not_counted"]:
         most = percent(costs["utilization_if_not_counted"])
