@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from specplan.models import speedup
 from specplan.scenarios.closed_form import operating_point
-from specplan.scenarios.extrapolated import stated_positions
+from specplan.scenarios.extrapolated import band, stated_positions
 from specplan.scenarios.priced import Priced
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from specplan.models.acceptance import Acceptance
     from specplan.models.round_costs import RoundCosts
     from specplan.scenarios.closed_form import OperatingPoint
+    from specplan.scenarios.extrapolated import Band
     from specplan.scenarios.schema import Scenario
 
     Floats = NDArray[np.float64]
@@ -52,6 +54,11 @@ class Curves:
         `inf` where the statement is a law without an end, such as one α.
         """
         return stated_positions(self.scenario)
+
+    @cached_property
+    def band(self) -> Band | None:
+        """Both ends of the speedup at the γ drawn that are beyond what is stated."""
+        return band(self.scenario, self.point, (int(gamma) for gamma in self.gammas))
 
     @property
     def counted(self) -> Floats | None:

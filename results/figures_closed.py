@@ -23,7 +23,7 @@ PLATEAU = 0.97  # γ whose speedup is within 3 % of the best are called as good
 def speedup_by_gamma(curves: Curves) -> go.Figure:
     """Draw the speedup over γ, the band of γ within 3 % of the best, and the γ that is set.
 
-    A border marks where the acceptance is no longer stated but continued by a rule.
+    A border marks where the acceptance is no longer stated but continued by a rule, within a band.
     """
     x, y = curves.gammas, curves.speedup_by_gamma()
     good = x[y >= PLATEAU * y.max()]
@@ -49,6 +49,14 @@ def speedup_by_gamma(curves: Curves) -> go.Figure:
             x=x[last:], y=y[last:], mode="lines+markers", name="acceptance extrapolated",
             line={"color": SCENARIOS[0], "dash": "dot"}, marker={"symbol": "circle-open"},
         )  # fmt: skip
+        if curves.band is not None:
+            around, edges = np.append(last, curves.band.gamma), curves.band.speedup
+            ends = np.vstack([[y[last], y[last]], edges])
+            figure.add_scatter(
+                x=[*around, *around[::-1]], y=[*ends[:, 0], *ends[::-1, 1]], fill="toself",
+                mode="lines", line={"width": 0, "color": SCENARIOS[0]}, opacity=0.3,
+                name="band of the extrapolation", hoverinfo="skip",
+            )  # fmt: skip
         border = across(x=last, colour=BREAK_EVEN, text="stated | extrapolated")
         figure.update_layout(shapes=[*figure.layout.shapes, border], margin={"t": 56})
     if curves.point.gamma in x:

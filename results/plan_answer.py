@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from specplan.results import store
 from specplan.results.answer import Answer
 from specplan.results.plan_text import plan_text
-from specplan.results.planning.gammas import Choice, Schedule, best_gamma, schedule
+from specplan.results.planning.gammas import Choice, Schedule, best_gamma, extrapolated, schedule
 from specplan.results.planning.loads import Planner, at_rate, gpus, offered_rate, plain, single
 from specplan.results.planning.objectives import objectives_of
 from specplan.results.planning.placements import Placed, placements
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from specplan.scenarios.extrapolated import Band
     from specplan.scenarios.schema import Scenario
     from specplan.sim.capacity import Capacity
 
@@ -88,6 +89,7 @@ class Plan:
     schedule: Schedule | None
     placements: list[Placed]
     swings: list[Swing]
+    beyond: Band | None = None  # both ends of the figures at γ whose acceptance is extrapolated
 
     @property
     def searched_to(self) -> int | None:
@@ -135,6 +137,7 @@ def make_plan(scenario: Scenario, planner: Planner, rate: float | None = None) -
         schedule(planner, at_load, gammas[0].gamma or scenario.gamma),
         placements(planner, scenario, load),
         tornado(planner, one, chosen.capacity),
+        extrapolated(at_load, (choice.gamma for choice in gammas)),
     )
 
 
@@ -183,6 +186,7 @@ def plan_answer(  # noqa: PLR0917
         plan = make_plan(scenario, planner, rate)
     value = plan_json(plan)
     notes = [f"{planner.trials.runs:,} simulated runs of {requests:,} requests a replica"]
+    notes += [f"warning: {text}" for text in plan.beyond.warnings] if plan.beyond else []
     if scenario.workload.arrivals.streams is not None:
         notes.append("the closed loop is planned as Poisson arrivals")
     if output is not None:
@@ -211,6 +215,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "best_gamma": plan.gammas[0].gamma if plan.gammas else None,
         "best_gamma_searched_to": plan.searched_to,
         "best_gamma_note": plan.best_gamma_note,
+        "extrapolation": plan.beyond.value() if plan.beyond else None,
         "gammas": [
             {
                 "gamma": c.gamma,

@@ -191,6 +191,10 @@ def _gammas(plan: Plan) -> Iterator[RenderableType]:
             for c in sorted(plan.gammas, key=lambda c: c.gamma)
         ],
     )
+    if plan.beyond is not None:
+        deepest = int(plan.beyond.gamma[-1])
+        says = f"at γ = {deepest} {plan.beyond.words(deepest)} in the closed form"
+        yield Text(f"Acceptance is extrapolated {plan.beyond.border}: {says}.")
     made = plan.schedule
     if made is None:
         return

@@ -215,7 +215,7 @@ def closed_sections(made: Curves) -> Iterator[Section]:
 
 
 def _extrapolated(made: Curves) -> tuple[str, ...]:
-    """Say where acceptance is continued by a rule, how far that may be off, and what speaks against."""
+    """Say where acceptance is continued by a rule, how far off that may be, what is against it."""
     if made.band is None:
         return ()
     furthest = int(made.band.gamma[-1])

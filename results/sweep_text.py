@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from specplan.results.tables import fitted, heading, milliseconds, number, times
+from specplan.scenarios.extrapolated import ENDS, stated_positions, told
 from specplan.scenarios.units import format_bytes
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from specplan.scenarios.schema import Scenario
     from specplan.sim.axes import Axis
     from specplan.sim.sweep import Grid
 
@@ -49,6 +51,19 @@ def highlights(grid: Grid) -> dict[str, Any]:
         faster = values[proposing] > 1
         found["share_faster"] = float(np.mean(faster)) if len(faster) else 0.0
     return found
+
+
+def extrapolation_notes(scenario: Scenario, grid: Grid) -> list[str]:
+    """Say which γ of a grid lie beyond the acceptance that is stated, and what speaks against."""
+    names = [name for name in ("gamma", "speculation.gamma") if name in grid.columns]
+    deepest = int(grid.columns[names[0]].max()) if names else scenario.deepest_gamma
+    stated = stated_positions(scenario)
+    rules, warnings = told(scenario, deepest)
+    if deepest <= stated or not rules:
+        return []
+    ends = ": columns _low and _high are the ends of its band" if grid.by == "closed-form" else ""
+    border = f"acceptance beyond the {stated:g} positions stated is extrapolated by"
+    return [f"{border} {' and '.join(rules)}{ends}", *(f"warning: {text}" for text in warnings)]
 
 
 def grid_text(grid: Grid) -> Group:
@@ -110,7 +125,10 @@ def _list(grid: Grid, by: str) -> RenderableType:
         [
             (
                 *[_written(axis, grid.columns[axis.column][i].item()) for axis in together],
-                *[_cell(name, float(grid.columns[name][i])) for name in names],
+                *[
+                    _cell(name, float(grid.columns[name][i])) + _ends(grid, name, i)
+                    for name in names
+                ],
             )
             for i in shown
         ],
@@ -122,6 +140,12 @@ def _cell(name: str, value: float) -> str:
     if name == "saturated":
         return "yes" if value else "no"
     return milliseconds(value) if name.endswith("_s") else number(value)
+
+
+def _ends(grid: Grid, name: str, point: int) -> str:
+    """Give both ends of an extrapolated figure, where it is one."""
+    ends = [grid.columns[f"{name}_{end}"][point] for end in ENDS if f"{name}_{end}" in grid.columns]
+    return f" ({ends[0]:.3g}–{ends[1]:.3g})" if ends and np.isfinite(ends[0]) else ""
 
 
 def _matrix(grid: Grid, figure: str) -> Iterator[RenderableType]:

@@ -13,7 +13,7 @@ import numpy as np
 from specplan.results import metrics, store
 from specplan.results.answer import Answer
 from specplan.results.progress import reporting
-from specplan.results.sweep_text import grid_text, highlights
+from specplan.results.sweep_text import extrapolation_notes, grid_text, highlights
 from specplan.scenarios.batch import batch_notes
 from specplan.scenarios.errors import Fault, ScenarioError, nearest
 from specplan.scenarios.load import load
@@ -84,6 +84,7 @@ def sweep_answer(
         if output is not None:
             _write(output, grid, scenario, value, ledger, force=force or resume)
     notes = [f"{len(design):,} points", *batch_notes(scenario, [one.path for one in design.fields])]
+    notes += extrapolation_notes(scenario, grid)
     if ledger is not None:  # it is in the folder now
         ledger.path.unlink(missing_ok=True)
     if output is not None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from specplan.models.speedup import Prediction
+    from specplan.scenarios.lower import End
     from specplan.scenarios.offered import Offered
     from specplan.scenarios.schema import Scenario
 
@@ -63,12 +64,19 @@ def predict(scenario: Scenario) -> Prediction:
     return predict_at(scenario, operating_point(scenario))
 
 
-def predict_at(scenario: Scenario, point: OperatingPoint, *, finite: bool = True) -> Prediction:
+def predict_at(
+    scenario: Scenario,
+    point: OperatingPoint,
+    *,
+    finite: bool = True,
+    end: End = "unconditional",
+) -> Prediction:
     """Compute the closed form at a given batch, context and γ; raises ScenarioError.
 
     The exact figures of a `finite` output take a recursion, nearly all of the time of one point.
+    `end`: an end of the band of an acceptance that a rule extends.
     """
-    at = Priced(scenario, point.context_tokens)
+    at = Priced(scenario, point.context_tokens, end)
     made = round(point.output_tokens) - at.by_prefill
     exact = finite and made <= LONGEST_EXACT
     try:

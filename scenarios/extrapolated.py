@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.models import speedup
-from specplan.scenarios.lower import going_on, lower_acceptance, stated_list
+from specplan.scenarios.lower import going_on, stated_list
 from specplan.scenarios.priced import Priced
 
 if TYPE_CHECKING:
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from specplan.scenarios.closed_form import OperatingPoint
+    from specplan.scenarios.lower import End
     from specplan.scenarios.schema import Scenario
     from specplan.scenarios.schema_acceptance import AcceptanceBlock
 
     Floats = NDArray[np.float64]
+
+ENDS: tuple[End, End] = ("low", "high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +96,18 @@ def band(scenario: Scenario, point: OperatingPoint, gammas: Iterable[int]) -> Ba
     beyond = sorted({gamma for gamma in gammas if gamma > stated})
     if not beyond:
         return None
-    at = Priced(scenario, point.context_tokens)
-    ends = [lower_acceptance(scenario, at.positions, end=end) for end in ("low", "high")]
+    ends = [Priced(scenario, point.context_tokens, end) for end in ENDS]
     tokens, gains = np.empty((len(beyond), 2)), np.empty((len(beyond), 2))
     for i, gamma in enumerate(beyond):
-        costs = at.costs(point.batch, gamma)
-        for j, acceptance in enumerate(ends):
-            found = speedup.predict(acceptance, gamma, costs)
+        for j, at in enumerate(ends):
+            found = speedup.predict(at.acceptance, gamma, at.costs(point.batch, gamma))
             tokens[i, j], gains[i, j] = found.tokens_per_round, found.speedup
-    rules, warnings = _told(scenario, beyond[-1])
+    rules, warnings = told(scenario, beyond[-1])
     return Band(int(stated), rules, warnings, np.array(beyond), tokens, gains)
 
 
-def _told(scenario: Scenario, positions: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Rules that apply at some of the positions, and their warnings, each once."""
+def told(scenario: Scenario, positions: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Give the rules that apply to some of the positions, and their warnings, each once."""
     blocks = [block for block in _blocks(scenario) if block.states(scenario.gamma) < positions]
     found = [going_on(block, stated_list(scenario, block), positions) for block in blocks]
     warnings = dict.fromkeys(text for one in found for text in one.warnings)

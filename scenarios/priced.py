@@ -11,6 +11,7 @@ from specplan.models.long_run import round_figures
 from specplan.models.round_costs import round_costs
 from specplan.models.rounds import mean_rounds
 from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.lower import lower_acceptance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from specplan.models.acceptance import Acceptance
     from specplan.models.round_costs import RoundCosts
+    from specplan.scenarios.lower import End
     from specplan.scenarios.schema import Scenario
 
 SEARCHED_GAMMA = 32  # how deep the best γ is looked for where the acceptance has no end
@@ -28,12 +30,15 @@ LONGEST_EXACT = 20_000  # output tokens up to which the finite recursion is run
 class Priced:
     """The costs and the acceptance of a scenario at one mean context."""
 
-    def __init__(self, scenario: Scenario, context_tokens: float) -> None:
+    def __init__(
+        self, scenario: Scenario, context_tokens: float, end: End = "unconditional"
+    ) -> None:
+        """Take the acceptance at an `end` of its band, where a rule extends it."""
         self.scenario, self.context = scenario, context_tokens
         self.step, self.wide = scenario.target_step(), scenario.target_round()
         self.draft = scenario.draft_step()
         self.positions = self._positions()
-        self.acceptance: Acceptance = scenario.acceptance(self.positions)
+        self.acceptance: Acceptance = lower_acceptance(scenario, self.positions, end=end)
         self.figures = round_figures(self.acceptance)
         self.by_prefill = 0 if scenario.prompt_tokens.fixed == 0 else 1
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from specplan.models import speedup
 from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.extrapolated import ENDS, stated_positions
 from specplan.scenarios.load import override
 from specplan.sim.design import Design
 from specplan.sim.ledger import numbers_of, point_key
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from specplan.scenarios.lower import End
     from specplan.scenarios.schema import Scenario
     from specplan.sim.axes import Axis
     from specplan.sim.ledger import Ledger
@@ -55,6 +57,7 @@ FIGURES = (
     "operations_factor",
     "target_reads_per_token",
 )
+BANDS = ("speedup", "tokens_per_round")
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,9 @@ def predict_grid(scenario: Scenario, design: Design, progress: Progress | None =
     """Compute the closed form at every point, in one call where `sim.vectorised` allows.
 
     Other fields (γ, batch, lists, …) take one call for each of their combinations. Figures are
-    the `FIGURES` of `models.speedup.Prediction`, NaN where one does not exist. Raises ScenarioError
-    when any point is not a valid scenario.
+    the `FIGURES` of `models.speedup.Prediction`, NaN where one does not exist; where a rule extends
+    the acceptance, both ends of its band are the columns `BANDS`_low and _high, NaN at γ that are
+    stated. Raises ScenarioError when any point is not a valid scenario.
     """
     check_ends(scenario, design)
     groups, shape = design.groups, design.shape
@@ -145,24 +149,34 @@ def predict_grid(scenario: Scenario, design: Design, progress: Progress | None =
         where: list[Any] = [slice(None)] * len(groups)
         for i, j in zip(slow, place, strict=True):
             where[i] = j
-        found = _part(scenario, chosen, Design(tuple(groups[i] for i in fast)))
+        varied = Design(tuple(groups[i] for i in fast))
+        found = _part(scenario, chosen, varied)
         for figure in FIGURES:
             values = getattr(found, figure)
             if figure not in figures:
                 figures[figure] = np.empty(shape, dtype=values.dtype)
             figures[figure][tuple(where)] = values
+        first = varied.settings([0] * len(varied.groups))  # no value of these states positions
+        beyond = found.gamma > stated_positions(at(scenario, [*chosen, *first]))
+        for end in ENDS if beyond.any() else ():
+            part = _part(scenario, chosen, varied, end)
+            for figure in BANDS:
+                column = figures.setdefault(f"{figure}_{end}", np.full(shape, np.nan))
+                column[tuple(where)] = np.where(beyond, getattr(part, figure), np.nan)
         if progress is not None:
             progress(done, len(places))
     flat = {key: values.reshape(-1) for key, values in figures.items()}
     return Grid(design, {**flat, **design.coordinates()}, scenario.name, "closed-form")
 
 
-def _part(scenario: Scenario, chosen: Sequence[str], design: Design) -> speedup.Prediction:
+def _part(
+    scenario: Scenario, chosen: Sequence[str], design: Design, end: End = "unconditional"
+) -> speedup.Prediction:
     """Predict the vectorised fields of a grid; point by point where one call would differ."""
-    found = predict_at_once(lambda more: at(scenario, [*chosen, *more]), design.groups)
+    found = predict_at_once(lambda more: at(scenario, [*chosen, *more]), design.groups, end)
     if found is not None:
         return found
-    each = [without_finite(at(scenario, [*chosen, *more])) for more in design.points()]
+    each = [without_finite(at(scenario, [*chosen, *more]), end) for more in design.points()]
     return speedup.Prediction(
         **{
             field.name: np.array([getattr(p, field.name) for p in each]).reshape(design.shape)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from specplan.models.round_costs import RoundCosts
+    from specplan.scenarios.lower import End
     from specplan.scenarios.schema import Scenario
     from specplan.sim.axes import Axis
 
@@ -40,20 +41,23 @@ def one_call(group: Group) -> bool:
 
 
 def predict_at_once(
-    at: Callable[[Sequence[str]], Scenario], groups: Sequence[Group]
+    at: Callable[[Sequence[str]], Scenario],
+    groups: Sequence[Group],
+    end: End = "unconditional",
 ) -> speedup.Prediction | None:
     """Predict every combination of the groups, `(n_1, n_2, …)`; None where one call would differ.
 
-    `at` makes the scenario of some settings. Raises ScenarioError where an end is no valid value.
+    `at` makes the scenario of some settings; `end` is one of the band of an extended acceptance.
+    Raises ScenarioError where an end is no valid value.
     """
     if not groups:
-        return without_finite(at(()))
+        return without_finite(at(()), end)
     places = _corners(groups)
     corners = [
         at([f"{a.path}={a.values[i]}" for group, i in zip(groups, p, strict=True) for a in group])
         for p in places
     ]
-    vectors = _vectors(corners, groups, places)
+    vectors = _vectors(corners, groups, places, end)
     if vectors is None:
         return None
     acceptance, gamma, costs = vectors
@@ -61,9 +65,10 @@ def predict_at_once(
     return speedup.predict(acceptance, gamma, costs, draft_operations_ratio=ratio)
 
 
-def without_finite(scenario: Scenario) -> speedup.Prediction:
+def without_finite(scenario: Scenario, end: End = "unconditional") -> speedup.Prediction:
     """Predict one point of a sweep, which keeps no figure of a finite output."""
-    return closed_form.predict_at(scenario, closed_form.operating_point(scenario), finite=False)
+    point = closed_form.operating_point(scenario)
+    return closed_form.predict_at(scenario, point, finite=False, end=end)
 
 
 def _corners(groups: Sequence[Group]) -> list[tuple[int, ...]]:
@@ -77,7 +82,10 @@ def _corners(groups: Sequence[Group]) -> list[tuple[int, ...]]:
 
 
 def _vectors(
-    corners: Sequence[Scenario], groups: Sequence[Group], places: Sequence[tuple[int, ...]]
+    corners: Sequence[Scenario],
+    groups: Sequence[Group],
+    places: Sequence[tuple[int, ...]],
+    end: End,
 ) -> tuple[Any, int, RoundCosts] | None:
     """Make the inputs of one call for all points; None where more than they depends on the axes.
 
@@ -87,7 +95,7 @@ def _vectors(
     located = [closed_form.operating_point(corner) for corner in corners]
     if len({(point.batch, point.context_tokens, point.gamma) for point in located}) > 1:
         return None
-    priced = [Priced(c, p.context_tokens) for c, p in zip(corners, located, strict=True)]
+    priced = [Priced(c, p.context_tokens, end) for c, p in zip(corners, located, strict=True)]
     own = [(at.acceptance, at.costs(located[0].batch, located[0].gamma)) for at in priced]
     acceptance, costs = own[0]
     lists: NDArray[np.float64] | None = None

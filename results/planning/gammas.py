@@ -10,15 +10,20 @@ import numpy as np
 
 from specplan.models.long_run import round_figures
 from specplan.results.planning.loads import faster, plain, with_gamma
+from specplan.scenarios.closed_form import operating_point
+from specplan.scenarios.extrapolated import band
 from specplan.scenarios.load import override
 from specplan.scenarios.offered import offered
 from specplan.scenarios.priced import Priced
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from specplan.results.intervals import Interval
     from specplan.results.planning.loads import Planner
+    from specplan.scenarios.extrapolated import Band
     from specplan.scenarios.schema import Scenario
 
 DEEPEST = 8
@@ -96,6 +101,11 @@ def choices(scenario: Scenario) -> tuple[int, ...]:
     if scenario.speculation.method == "tree":
         return (0, scenario.gamma)
     return tuple(range(min(max(DEEPEST, scenario.gamma), Priced(scenario, 0.0).positions) + 1))
+
+
+def extrapolated(scenario: Scenario, gammas: Iterable[int]) -> Band | None:
+    """Evaluate the closed form at both ends of an extended acceptance, at the scenario's load."""
+    return band(scenario, operating_point(scenario), gammas)
 
 
 def best_gamma(planner: Planner, scenario: Scenario, runs: int = RUNS) -> list[Choice]:
