@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from specplan.models.evidence import Evidence
+from specplan.models.extrapolation import extrapolate
 from specplan.models.mixing import mixed_speedup
 from specplan.models.quantities import quantities
 from specplan.models.readings import Reading, interpret
@@ -139,7 +140,8 @@ def _row(reading: Reading, stated: Stated) -> dict[str, Any]:
         "reading": dict(reading.chosen),
         **quantities(reading),
         "disagreement": reading.disagreement,
-        "acceptance_block": _block(reading),
+        "extrapolation": (further := _extrapolation(reading, stated)),
+        "acceptance_block": _block(reading, further),
     }
     tau = row["tokens_per_round"]
     if tau is not None:
@@ -148,6 +150,24 @@ def _row(reading: Reading, stated: Stated) -> dict[str, Any]:
     row["missing"] = _missing(row)
     row["warnings"] = [{"code": code, "text": text} for code, text in warnings]
     return row
+
+
+def _extrapolation(reading: Reading, stated: Stated) -> dict[str, Any] | None:
+    """Say what a list shorter than γ may become: τ at both ends of its band, and the warnings."""
+    evidence, gamma = stated.evidence, reading.gamma
+    for statement in reading.statements:
+        listed = len(evidence.lists.get(statement.name, ()))
+        if gamma is not None and evidence.fill and 0 < listed < gamma:
+            known = statement.lists(listed)
+            found = extrapolate(known, gamma, evidence.fill)
+            low, _, high = found.tokens_per_round
+            return {
+                "stated_positions": listed,
+                "rule": evidence.fill,
+                "acceptance_length": [low, high],
+                "warnings": list(found.warnings),
+            }
+    return None
 
 
 def _clock_figures(tau: float, stated: Stated) -> dict[str, float]:
@@ -162,10 +182,13 @@ def _clock_figures(tau: float, stated: Stated) -> dict[str, float]:
     return found
 
 
-def _block(reading: Reading) -> dict[str, Any] | None:
+def _block(reading: Reading, further: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the `speculation.acceptance` block of a scenario that says the same."""
     if reading.acceptance_length is None or reading.unconditional is None:
         return None
+    if further is not None:  # what was stated, and the rule beside it: the band goes on with it
+        known = reading.unconditional[: further["stated_positions"]]
+        return {"unconditional": [float(value) for value in known], "extend": further["rule"]}
     if reading.positions_from == "stated":
         return {"unconditional": [float(value) for value in reading.unconditional]}
     if reading.statements[0].reading == "alpha":
@@ -182,6 +205,11 @@ def _own_warnings(
             how = "cut" if len(figures) > reading.gamma else f"extended by {stated.evidence.fill}"
             text = f"{name} has {len(figures)} positions: {how} to gamma {reading.gamma}"
             found.append(("positions_changed", text))
+    if row["extrapolation"]:
+        low, high = row["extrapolation"]["acceptance_length"]
+        text = f"extrapolated: tokens per round may lie between {low:.4g} and {high:.4g}"
+        found += [("band", text)]
+        found += [("extrapolation", text) for text in row["extrapolation"]["warnings"]]
     if reading.disagreement > 1e-9:
         found.append(
             (

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from specplan.models.statements import LENGTHS, LISTS, SHARES
+from specplan.results.tables import verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +51,23 @@ def convert_text(rows: list[dict[str, Any]]) -> RenderableType:
     lines = [f"{name}: {meanings[name]}" for name in meanings if name in read]
     if any(row["positions_from"] == "iid" for row in rows):
         lines.append("per-position rates assume one iid alpha; measured ones rarely are")
-    return Group(table, Text("\n".join(lines)))
+    parts: list[RenderableType] = [table, Text("\n".join(lines))]
+    if len(rows) == 1 and rows[0]["acceptance_block"]:
+        parts.append(verbatim(f"--set 'speculation.acceptance={_block(rows[0])}'"))
+    return Group(*parts)
+
+
+def _block(row: Mapping[str, Any]) -> str:
+    """Write the block as a setting of a scenario, to be copied."""
+    [(kind, value), *rest] = row["acceptance_block"].items()
+    shown = [f"{kind}: {_digits(value)}", *(f"{key}: {_digits(one)}" for key, one in rest)]
+    return "{" + ", ".join(shown) + "}"
+
+
+def _digits(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_digits(one) for one in value) + "]"
+    return f"{value:.6f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def _says_more(row: Mapping[str, Any], key: str) -> bool:

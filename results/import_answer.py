@@ -18,6 +18,7 @@ from specplan.results.tables import milliseconds, number, percent, verbatim
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers.block import provenance, scatter, speculation, to_yaml
 from specplan.scenarios.importers.collect import read_evidence
+from specplan.scenarios.importers.curve import over_gamma
 from specplan.scenarios.importers.pool import groups, pool
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from specplan.scenarios.importers.evidence import Evidence
+
+    Pooled = Sequence[tuple[Evidence, list[Evidence]]]
 
 SHORTEST_SHARED = 8  # characters that all file names share, from which on they are said once
 CELL = 16  # characters of a line in a cell that holds a file name
@@ -44,7 +47,8 @@ def import_answer(
 ) -> Answer:
     """Read the files, pool what belongs together, and write one block for each group.
 
-    `output` gets the block as YAML; there must be one group then, and no such file yet. The exit
+    Groups that differ in γ alone and state only τ make one block more, of all γ. `output` gets the
+    block as YAML; there must be one group or one such curve then, and no such file yet. The exit
     code is 1 when the files can be read but say nothing about acceptance.
 
     Raises ScenarioError: a file that cannot be imported, or evidence that cannot be pooled.
@@ -53,11 +57,13 @@ def import_answer(
     if label:
         found = _labelled(found, label)
     pooled = [(pool(group), group) for group in groups(found)]
+    curves = over_gamma(whole for whole, _ in pooled)
     silent = [one for one in found if not one.says_acceptance]
     if output is not None:
-        _write(output, pooled)
+        _write(output, pooled, curves)
     value = {
         "groups": [_json(whole, group) for whole, group in pooled],
+        "curves": [_json(whole, points) for whole, points in curves],
         "without_acceptance": [_json_of(one) for one in silent],
     }
     notes = [_summary(whole) for whole, _ in pooled] if len(pooled) == 1 else []
@@ -66,7 +72,11 @@ def import_answer(
         notes.append(f"written to {output}")
     if len(pooled) > 1:
         notes.append(f"{len(pooled)} groups: --gamma, --model or --label choose one")
-    return Answer(value, _text(pooled, silent), notes, exit_code=0 if pooled else 1)
+    if len(curves) > 1:
+        notes.append(
+            f"{len(curves)} curves over γ: --model or --label choose one, a block of all γ"
+        )
+    return Answer(value, _text(pooled, curves, silent), notes, exit_code=0 if pooled else 1)
 
 
 def _labelled(found: Sequence[Evidence], label: str) -> list[Evidence]:
@@ -78,8 +88,9 @@ def _labelled(found: Sequence[Evidence], label: str) -> list[Evidence]:
     return kept
 
 
-def _write(output: Path, pooled: Sequence[tuple[Evidence, list[Evidence]]]) -> None:
-    if len(pooled) != 1:
+def _write(output: Path, pooled: Pooled, curves: Pooled) -> None:
+    blocks = curves if len(pooled) > 1 and len(curves) == 1 else pooled
+    if len(blocks) != 1:
         raise ScenarioError(
             Fault(
                 f"{len(pooled)} groups for one file",
@@ -87,7 +98,7 @@ def _write(output: Path, pooled: Sequence[tuple[Evidence, list[Evidence]]]) -> N
                 str(output),
             )
         )
-    write_text(output, to_yaml(*pooled[0]), force=False)
+    write_text(output, to_yaml(*blocks[0]), force=False)
 
 
 def _json(whole: Evidence, group: Sequence[Evidence]) -> dict[str, Any]:
@@ -120,14 +131,14 @@ def _conditional(unconditional: Sequence[float]) -> list[float | None]:
     ]
 
 
-def _text(
-    pooled: Sequence[tuple[Evidence, list[Evidence]]], silent: Sequence[Evidence]
-) -> RenderableType:
+def _text(pooled: Pooled, curves: Pooled, silent: Sequence[Evidence]) -> RenderableType:
     parts: list[RenderableType] = []
     if len(pooled) == 1:
         parts.append(verbatim(to_yaml(*pooled[0]).rstrip()))
     elif pooled:
         parts.append(_table([whole for whole, _ in pooled]))
+    if len(curves) == 1:
+        parts += [Text(), verbatim(to_yaml(*curves[0]).rstrip())]
     if silent:
         alike = _common_start([PurePath(one.source.file).name for one in silent])
         of = f" (files {alike}…)" if alike else ""

@@ -100,7 +100,9 @@ def provenance(group: Sequence[Evidence]) -> list[str]:
 
 
 def scatter(group: Sequence[Evidence]) -> str:
-    """Say how far the τ of pooled runs lie apart where it is more than 5 %; else ""."""
+    """Say how far the τ of pooled runs of one γ lie apart where it is more than 5 %; else ""."""
+    if len({one.gamma for one in group}) > 1:
+        return ""
     lengths = [one.acceptance_length for one in group if one.acceptance_length is not None]
     if len(lengths) < 2 or max(lengths) <= (1 + SCATTER) * min(lengths):
         return ""

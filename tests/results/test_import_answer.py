@@ -9,7 +9,10 @@ from rich.console import Console
 from ruamel.yaml import YAML
 
 from specplan.results.import_answer import import_answer
+from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.load import load
+from specplan.scenarios.schema import Scenario
 
 LINE = (
     "INFO 09-30 02:56:46 [metrics.py:96] SpecDecoding metrics: Mean acceptance length: 2.87, "
@@ -133,3 +136,47 @@ def test_latencies_alone_answer_no(tmp_path: Path) -> None:
     assert answer.exit_code == 1
     assert answer.json["groups"] == []
     assert "6.43 ms" in printed(answer.text, 100)
+
+
+# InferenceX golden_al_distribution @843c6254, minimax-m3 eagle3, thinking_off
+CURVE = "minimax-m3:\n  thinking_off:\n" + "".join(
+    f"    {gamma}: {tau}\n"
+    for gamma, tau in enumerate([1.84, 2.52, 2.93, 3.41, 3.59, 3.57, 3.85, 4.06], start=1)
+)
+
+
+def test_tau_at_several_gamma_is_one_block(tmp_path: Path) -> None:
+    file, block = tmp_path / "golden.yaml", tmp_path / "block.yaml"
+    file.write_text(CURVE)
+    answer = import_answer([file], output=block)
+    [curve] = answer.json["curves"]
+    # .41 and .48 pool to .445; −.02, .28, .21 to .47/3
+    expected = [0.84, 0.68, 0.445, 0.445, 0.18, *[0.47 / 3] * 3]
+    assert curve["unconditional"] == pytest.approx(expected, abs=1e-9)
+    assert any("0.41, 0.48, 0.18, -0.02, 0.28, 0.21" in text for text in curve["warnings"])
+    block_text = block.read_text()
+    assert "pooled (isotonic regression)" in " ".join(block_text.replace("#", "").split())
+    assert "their mean is of none" not in block_text
+    toy = load("toy-20ms").resolved()
+    found = Scenario.model_validate({**toy, **YAML(typ="safe").load(block_text)})
+    assert float(predict(found).tokens_per_round) == pytest.approx(4.06, abs=1e-5)
+
+
+def test_two_curves_are_not_one_block(tmp_path: Path) -> None:
+    file = tmp_path / "golden.yaml"
+    file.write_text(CURVE + "  thinking_on:\n    1: 1.78\n    2: 2.38\n")
+    answer = import_answer([file])
+    assert len(answer.json["curves"]) == 2
+    assert any("2 curves over γ" in note for note in answer.notes)
+    with pytest.raises(ScenarioError, match="10 groups for one file"):
+        import_answer([file], output=tmp_path / "block.yaml")
+    [curve] = import_answer([file], label="thinking_on").json["curves"]
+    assert curve["unconditional"] == pytest.approx([0.78, 0.6])
+
+
+def test_gaps_between_measured_gamma_are_said(tmp_path: Path) -> None:
+    file = tmp_path / "golden.yaml"
+    file.write_text("m:\n  humaneval:\n    3: 3.02\n    7: 3.94\n")  # vLLM's P-EAGLE post
+    [curve] = import_answer([file]).json["curves"]
+    assert curve["unconditional"] == pytest.approx([2.02 / 3] * 3 + [0.92 / 4] * 4)
+    assert any("between the γ measured" in text for text in curve["warnings"])
