@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, new_path, show
+from specplan.commands.shared import AsJson, new_path, old_path, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -22,26 +22,38 @@ def init(
         list[str] | None,
         typer.Option("--answer", "-a", metavar="NAME=VALUE", help="Answer a question beforehand."),
     ] = None,
+    engine_files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            parser=old_path,
+            help="Read answers from logs, metrics and benchmark results of an engine, or from a "
+            "trace of requests. Repeatable.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Write a commented scenario that runs.
 
-    Asks a few questions at a terminal; elsewhere what is not answered with -a has its default.
+    Asks at a terminal what neither -a nor a file answers; elsewhere that has its default.
 
-    Example: specplan init mine.yaml -a step='12 ms' -a draft_step='1 ms' -a gamma=4
+    Example: specplan init mine.yaml --from bench.json -a draft_step='1 ms'
     """
 
     def answer() -> Answer:
         from specplan.results.starting import ask, init_answer, read_answers
+        from specplan.results.starting_files import answers_from
 
-        given = read_answers(answers or ())
+        told = answers_from(engine_files or ())
+        given = told.answers | read_answers(answers or ())
         asked = (
             ask(given, typer.prompt)
             if sys.stdin is not None and sys.stdin.isatty() and not as_json
             else given
         )
-        return init_answer(file, asked, force=force)
+        return init_answer(file, asked, told, force=force)
 
     show(answer, as_json)
 

@@ -48,8 +48,19 @@ def calibrate(  # noqa: PLR0917
         typer.Option(
             metavar="CONFIG",
             parser=old_path,
-            help="A model's config.json, for tables of operators.",
+            help="A model's config.json, for tables of operators and for --gpu.",
         ),
+    ] = None,
+    gpu: Annotated[
+        str,
+        typer.Option(metavar="GPU", help="Fit passes by the roofline of this GPU and the model."),
+    ] = "",
+    tensor_parallel: Annotated[
+        int | None, typer.Option(metavar="GPUS", help="GPUs of a pass, for --gpu.")
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE", help="Type of the weights, for --gpu; absent: the config's."),
     ] = None,
     label: Annotated[str, typer.Option(help="Keep the system of this label.")] = "",
     output: Annotated[
@@ -63,8 +74,7 @@ def calibrate(  # noqa: PLR0917
     Prints the implied round cost, what decides, what would have to change, and a scenario with
     residuals and provenance.
 
-    Example: specplan calibrate --baseline '5.264 ms' --point 'gamma=3 404.25 tok/s tau=2.8981'
-    --point 'gamma=5 446.64 tok/s tau=3.5164'
+    Example: specplan calibrate --baseline 5ms --point 'gamma=3 400 tok/s tau=3'
     """
 
     def answer() -> Answer:
@@ -76,6 +86,9 @@ def calibrate(  # noqa: PLR0917
             stated=stated or (),
             baseline=baseline,
             model=model,
+            gpu=gpu,
+            tensor_parallel=tensor_parallel,
+            dtype=dtype,
             label=label,
             output=output,
         )

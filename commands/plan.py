@@ -50,7 +50,6 @@ def sweep(  # noqa: PLR0917
     Prints a table; -o also writes a Parquet file and a self-contained interactive HTML page.
 
     Example: specplan sweep toy-20ms --vary speculation.gamma=0..8 -o grid
-    --vary draft.step=5ms..50ms:10
     """
 
     def answer() -> Answer:
@@ -104,7 +103,7 @@ def plan(  # noqa: PLR0917
     Says the largest rate, the fewest GPUs, the best γ, a schedule by batch, where speculation stops
     to pay, where the draft should run, what it costs and which input to measure first.
 
-    Example: specplan plan llama31-8b-eagle3-h100 --slo 'tpot p95 < 25 ms' --rate 40/s
+    Example: specplan plan llama31-8b-eagle3-h100 --slo 'tpot p95 < 25 ms'
     """
 
     def answer() -> Answer:

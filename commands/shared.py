@@ -54,8 +54,20 @@ def old_path(text: str) -> Path:
     return Path(text)
 
 
+def scenario_names(incomplete: str) -> list[str]:
+    """Complete the name of a bundled scenario in a shell, which completes files by itself."""
+    from specplan.scenarios.load import bundled
+
+    return [name for name in bundled() if name.startswith(incomplete)]
+
+
 ScenarioName = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or a name from `specplan list`.")
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A scenario file, or a name from `specplan list`.",
+        autocompletion=scenario_names,
+    ),
 ]
 Sets = Annotated[
     list[str] | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, Sets, new_path, show
+from specplan.commands.shared import AsJson, Sets, new_path, scenario_names, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 def report(  # noqa: PLR0917
     targets: Annotated[
         list[str],
-        typer.Argument(metavar="RUN_FOLDER|SCENARIO...", help="Runs written by -o, or scenarios."),
+        typer.Argument(
+            metavar="RUN_FOLDER|SCENARIO...",
+            help="Runs written by -o, or scenarios.",
+            autocompletion=scenario_names,
+        ),
     ],
     sets: Sets = None,
     as_json: AsJson = False,
@@ -55,7 +59,9 @@ def serve(
     scenario: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SCENARIO]", help="A scenario file or a bundled name; toy-20ms if absent."
+            metavar="[SCENARIO]",
+            help="A scenario file or a bundled name; toy-20ms if absent.",
+            autocompletion=scenario_names,
         ),
     ] = None,
     port: Annotated[

@@ -1,11 +1,13 @@
-"""`specplan init`: a commented scenario from a few answers."""
+"""`specplan init`: a commented scenario from a few answers and the files of an engine."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from specplan.results import store
 from specplan.results.answer import Answer
+from specplan.results.starting_files import FromFiles
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.starter import QUESTIONS, starter
 
@@ -44,11 +46,46 @@ def ask(given: Mapping[str, str], prompt: Callable[..., str]) -> dict[str, str]:
     }
 
 
-def init_answer(file: Path, answers: Mapping[str, str], *, force: bool) -> Answer:
-    """Write the scenario; raises ScenarioError for a file that exists or answers that make none."""
+def init_answer(
+    file: Path, answers: Mapping[str, str], told: FromFiles | None = None, *, force: bool
+) -> Answer:
+    """Write the scenario; raises ScenarioError for a file that exists or answers that make none.
+
+    `told` is what of the answers stands in files: the record of the scenario says so, and what is
+    neither told nor answered is named as assumed.
+    """
     store.check_file(file, force=force)
-    store.write_text(file, starter(answers, str(file)), force=force)
-    return Answer(
-        {"file": str(file), "answers": dict(answers)},
-        f"written to {file}; next: specplan predict {file}",
-    )
+    told = told or FromFiles()
+    sources = {
+        key: name for key, name in told.sources.items() if answers.get(key) == told.answers[key]
+    }
+    said = dict(answers)
+    if sources:
+        said.setdefault("evidence", evidence(sources, told.notes))
+    store.write_text(file, starter(said, str(file)), force=force)
+    asked = [question.key for question in QUESTIONS if question.key not in ("name", "round")]
+    assumed = [key for key in asked if not answers.get(key)]
+    notes = [f"{', '.join(keys)}: from {name}" for name, keys in by_file(sources).items()]
+    notes += told.notes
+    if assumed:
+        notes.append(f"assumed: {', '.join(assumed)} (specplan init -a {assumed[0]}=… says)")
+    value = {"file": str(file), "answers": said, "sources": sources, "assumed": assumed}
+    return Answer(value, f"written to {file}; next: specplan predict {file}", notes)
+
+
+def evidence(sources: Mapping[str, str], notes: Sequence[str] = ()) -> str:
+    """Write the record of what was told by which files, as YAML.
+
+    >>> evidence({"step": "plain.json", "gamma": "eagle.json", "acceptance": "eagle.json"})
+    '"step (plain.json); gamma, acceptance (eagle.json); all else assumed"'
+    """
+    told = [f"{', '.join(keys)} ({name})" for name, keys in by_file(sources).items()]
+    return json.dumps("; ".join([*told, "all else assumed", *notes]), ensure_ascii=False)
+
+
+def by_file(sources: Mapping[str, str]) -> dict[str, list[str]]:
+    """Turn files by answer into answers by file."""
+    found: dict[str, list[str]] = {}
+    for key, name in sources.items():
+        found.setdefault(name, []).append(key)
+    return found

@@ -42,7 +42,14 @@ QUESTIONS = (
     Question("max_num_seqs", "Sequences that run at once on one engine", "64"),
     Question("replicas", "Engines", "1"),
 )
+# What the files of an engine may tell, and nobody is asked.
+_TOLD = {
+    "overhead": "0 ms",
+    "draft_probability": "",
+    "evidence": '"assumed: answers to specplan init"',
+}
 
+_NO_SHARE = "# draft_probability: 0.43"
 _TEMPLATE = """\
 # A scenario of specplan. Try:
 #   specplan predict {file}      the closed form: is it faster, and why
@@ -70,11 +77,11 @@ draft:                           # what proposes tokens
 speculation:
   method: {method}
   gamma: {gamma}
-  overhead: 0 ms                 # per round: scheduling, sampling, launches
+  overhead: {overhead}                 # per round: scheduling, sampling, launches
   acceptance: {acceptance}
   # extend: last_ratio           # within the braces: acceptance beyond the γ that was measured
   # acceptance: {{unconditional: [0.7, 0.45, 0.3, 0.2]}}     # vLLM's per-position rates
-  # draft_probability: 0.43      # n-gram: share of rounds that propose anything
+  {draft_probability}      # n-gram: share of rounds that propose anything
 
 workload:
   arrivals: {arrivals}
@@ -99,21 +106,22 @@ record:                          # shown in every report; gaps are named
   # target: model and revision, and the sampling rules
   # proposal: draft mechanism and revision
   # acceptance_rule: exact rejection sampling, greedy match, lossy threshold
-  evidence: "assumed: answers to specplan init"
+  evidence: {evidence}
 """
 
 
 def starter(answers: Mapping[str, str] | None = None, file: str = "scenario.yaml") -> str:
     """Write a commented scenario from answers to `QUESTIONS`; what is not answered has a default.
 
-    The text is validated before it is returned. Raises ScenarioError for an unknown question and
-    for answers that make no scenario.
+    `overhead`, `draft_probability` and `evidence` may be answered, too. The text is validated
+    before it is returned. Raises ScenarioError for an unknown question and for answers that make no
+    scenario.
 
     >>> "gamma: 5" in starter({"gamma": "5"})
     True
     """
     given = {key: value.strip() for key, value in (answers or {}).items() if value.strip()}
-    known = {question.key: question.default for question in QUESTIONS}
+    known = {question.key: question.default for question in QUESTIONS} | _TOLD
     unknown = [key for key in given if key not in known]
     if unknown:
         close = nearest(unknown[0], known)
@@ -121,6 +129,8 @@ def starter(answers: Mapping[str, str] | None = None, file: str = "scenario.yaml
         raise ScenarioError(Fault("unknown question", right, field=unknown[0]))
     filled = known | given
     filled["round"] = filled["round"] or filled["step"]
+    share = filled["draft_probability"]
+    filled["draft_probability"] = f"draft_probability: {share}" if share else _NO_SHARE
     several = [key for key, value in filled.items() if "\n" in value]
     if several:
         raise ScenarioError(Fault("has several lines", "an answer on one line", field=several[0]))

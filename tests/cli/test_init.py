@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,3 +39,102 @@ def test_bad_answers(
     assert found.code == 2
     assert says in found.err
     assert list(tmp_path.iterdir()) == []
+
+
+BENCH = {
+    "backend": "vllm", "model_id": "m", "completed": 80, "duration": 60.0, "max_concurrency": 1,
+    "total_input_tokens": 40_960, "total_output_tokens": 10_240, "mean_ttft_ms": 30.0,
+}  # fmt: skip
+PLAIN = {**BENCH, "mean_tpot_ms": 5.0, "mean_itl_ms": 5.0}
+# τ = 2.5 at γ = 3: a round of 7.5 ms is 3 ms a token, 5/3 of plain decoding.
+SPECULATIVE = {
+    **BENCH, "mean_tpot_ms": 3.0, "mean_itl_ms": 7.5, "spec_decode_acceptance_rate": 50.0,
+    "spec_decode_acceptance_length": 2.5, "spec_decode_num_drafts": 4000,
+    "spec_decode_draft_tokens": 12_000, "spec_decode_accepted_tokens": 6000,
+    "spec_decode_per_position_acceptance_rates": [0.7, 0.5, 0.3],
+}  # fmt: skip
+LOG = (
+    "INFO 09-30 02:56:46 [metrics.py:96] SpecDecoding metrics: Mean acceptance length: 2.50, "
+    "Accepted throughput: 48.90 tokens/s, Drafted throughput: 157.20 tokens/s, Accepted: 600 "
+    "tokens, Drafted: 1200 tokens, Per-position acceptance rate: 0.700, 0.500, 0.300, Avg Draft "
+    "acceptance rate: 50.0%\n"
+)
+TRACE = "arrival_s,prompt_tokens,output_tokens\n0,10,20\n1.5,11,21\n"
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> dict[str, Path]:
+    texts = {"plain.json": json.dumps(PLAIN), "eagle.json": json.dumps(SPECULATIVE),
+             "engine.log": LOG * 3, "trace.csv": TRACE}  # fmt: skip
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return {name: tmp_path / name for name in texts}
+
+
+def test_runs_with_and_without_speculation_answer_costs_acceptance_and_load(
+    specplan_cli: Callable[..., Any], given: dict[str, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.yaml"
+    files = ["--from", str(given["plain.json"]), "--from", str(given["eagle.json"])]
+    written = specplan_cli("init", str(file), *files, "--json")
+    assert written.code == 0, written.err
+    assert written.json["assumed"] == ["prefill_per_token", "max_num_seqs", "replicas"]
+    assert "holds at γ = 3 only" in written.err
+    found = specplan_cli("predict", str(file), "--json").json
+    assert found["speedup"] == pytest.approx(5 / 3)
+    assert found["tokens_per_round"] == pytest.approx(2.5)
+    text = file.read_text(encoding="utf-8")
+    assert "evidence: measured" in text
+    assert "prompt_tokens: 512" in text  # 40,960 of 80 requests
+    assert "output_tokens: 128" in text
+    assert "all else assumed" in text
+
+
+def test_a_log_answers_acceptance_and_a_trace_the_load(
+    specplan_cli: Callable[..., Any], given: dict[str, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.yaml"
+    files = ["--from", str(given["engine.log"]), "--from", str(given["trace.csv"])]
+    written = specplan_cli("init", str(file), *files, "-a", "step=10 ms", "--json")
+    assert written.code == 0, written.err
+    assert written.json["answers"]["gamma"] == "3"
+    assert {"draft_step", "replicas"} <= set(written.json["assumed"])
+    assert not {"gamma", "acceptance", "arrivals", "step"} & set(written.json["assumed"])
+    assert specplan_cli("predict", str(file), "--json").json["tokens_per_round"] == 2.5
+    run = specplan_cli("simulate", str(file), "--json").json
+    assert (run["completed"], run["total_output_tokens"]) == (2, 41)
+
+
+def test_an_answer_goes_before_a_file(
+    specplan_cli: Callable[..., Any], given: dict[str, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.yaml"
+    written = specplan_cli(
+        "init", str(file), "--from", str(given["engine.log"]), "-a", "gamma=2", "--json"
+    )
+    assert written.json["answers"]["gamma"] == "2"
+    assert "gamma" not in written.json["sources"]
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [(["plain.json", "plain.json"], "given twice"), (["nothing"], "no such file"),
+     (["trace.csv", "other.csv"], "2 traces"), (["eagle.json", "engine.log"], "2 acceptances"),
+     (["plain.json", "eagle.json", "engine.log"], "2 acceptances"), (["odd.txt"], "odd.txt")],
+)  # fmt: skip
+def test_files_that_do_not_go_together(
+    specplan_cli: Callable[..., Any],
+    given: dict[str, Path],
+    tmp_path: Path,
+    names: list[str],
+    says: str,
+) -> None:
+    assert given
+    (tmp_path / "other.csv").write_text(TRACE)
+    (tmp_path / "odd.txt").write_text("nothing that any engine writes\n")
+    before = set(tmp_path.iterdir())
+    files = [word for name in names for word in ("--from", str(tmp_path / name))]
+    found = specplan_cli("init", str(tmp_path / "mine.yaml"), *files)
+    assert found.code == 2
+    assert says in found.err
+    assert set(tmp_path.iterdir()) == before
