@@ -127,6 +127,22 @@ def predict(
     )
 
 
+def token_s(figures: RoundFigures, gamma: ArrayLike, costs: RoundCosts) -> Floats:
+    """Seconds per output token R/τ alone, as `predict` has them: what curves and maps need.
+
+    figures (..., positions+1) and costs broadcast with gamma (...). Raises ValueError as `predict`.
+
+    >>> from specplan.models.round_costs import round_costs
+    >>> costs = round_costs(step_s=0.1, verify_s=0.1, draft_step_s=0.02)
+    >>> token_s(round_figures([0.5, 0.25]), [0, 2], costs).round(9).tolist()
+    [0.1, 0.08]
+    """
+    draft = _whole_gamma(gamma, figures.tokens.shape[-1] - 1)
+    drafting = at_index(figures.drafting, draft)
+    parts = costs.parts(draft, drafting, at_index(figures.fully_accepted, draft))
+    return np.asarray((parts[0] + parts[1] + parts[2]) / at_index(figures.tokens, draft))
+
+
 def _whole_gamma(gamma: ArrayLike, positions: int) -> NDArray[np.int64]:
     values = np.asarray(gamma)
     bad = ~((values >= 0) & (values == np.floor(values)))

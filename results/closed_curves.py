@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.models import speedup
-from specplan.scenarios.closed_form import operating_point
+from specplan.models.long_run import round_figures
+from specplan.scenarios.closed_form import operating_point, predict_at
 from specplan.scenarios.extrapolated import band, stated_positions
 from specplan.scenarios.priced import Priced
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 DEEPEST = 12  # γ beyond this is not drawn
+FARTHEST = 10.0  # a draft step beyond so many times the present one is not drawn
 SHIFT = 0.2  # what a tornado moves each input by
 
 
@@ -39,6 +41,11 @@ class Curves:
     point: OperatingPoint
     priced: Priced
     _costs: dict[tuple[float, int], RoundCosts] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def found(self) -> speedup.Prediction:
+        """The closed form at the operating point."""
+        return predict_at(self.scenario, self.point)
 
     @property
     def gammas(self) -> NDArray[np.int64]:
@@ -84,9 +91,15 @@ class Curves:
         """Whether γ changes a pass: the draft of one pass and a tree do, a step of a chain not."""
         return self.scenario.speculation.method in ("one_pass", "tree")
 
-    def at(self, gamma: int, costs: RoundCosts) -> speedup.Prediction:
-        """Evaluate the closed form at γ under given costs."""
-        return speedup.predict(self.priced.acceptance, gamma, costs)
+    @property
+    def draft_step_s(self) -> float:
+        """Seconds of the draft step at the operating point; 0 where nothing is drafted."""
+        return float(np.mean(self.costs(max(self.point.gamma, 1)).draft_step_s))
+
+    def speedup_as_set(self) -> float:
+        """Speedup at the operating point, at the γ that is set."""
+        tpot, plain = self.by_batch(np.array([self.point.batch]), self.point.gamma)
+        return float(plain[0] / tpot[0])
 
     def speedup_by_gamma(self) -> Floats:
         """Speedup `(γ,)` at the operating point."""
@@ -97,8 +110,26 @@ class Curves:
         """Speedup `(factors, γ)` with the draft step multiplied by each factor."""
         costs = self._at_each(np.array([self.point.batch]), self.gammas)
         scaled = dataclasses.replace(costs, draft_step_s=costs.draft_step_s * factors[:, None])
-        found = speedup.predict(self.priced.acceptance, self.gammas, scaled).speedup
-        return np.broadcast_to(found, (len(factors), len(self.gammas)))
+        tpot = speedup.token_s(self.priced.figures, self.gammas, scaled)
+        return np.broadcast_to(costs.step_s / tpot, (len(factors), len(self.gammas)))
+
+    def break_even_factors(self) -> Floats:
+        """Multiple of the draft step at which each γ ≥ 1 breaks even: R is linear in the step.
+
+        Below 0 where even a free draft is slower than plain decoding.
+        """
+        free, present = 1 / self.speedup_by_draft_step(np.array([0.0, 1.0]))[:, 1:]
+        return np.asarray((1 - free) / (present - free))
+
+    def draft_factors(self) -> Floats:
+        """Multiples of the draft step to draw: to 3, or past the break-even of the γ that is set.
+
+        >>> from specplan.scenarios.load import load
+        >>> float(curves(load("toy-20ms")).draft_factors()[-1])  # 37.5 ms of 20 ms break even
+        3.0
+        """
+        at = self.break_even_factors()[self.gammas[1:] == self.point.gamma]
+        return np.linspace(0.0, float(np.clip(1.25 * at, 3.0, FARTHEST).max(initial=3.0)), 31)
 
     def batches(self, count: int = 25) -> Floats:
         """Batch sizes 1 … `max_num_seqs`, evenly spaced on a logarithmic scale."""
@@ -111,9 +142,8 @@ class Curves:
         """
         gamma = np.asarray(gammas)
         costs = self._at_each(batches, gamma.ravel())
-        found = speedup.predict(self.priced.acceptance, gamma.ravel(), costs)
-        tpot = np.asarray(found.tpot_s).reshape(len(batches), *gamma.shape)
-        return tpot, np.asarray(costs.step_s[:, 0])
+        tpot = speedup.token_s(self.priced.figures, gamma.ravel(), costs)
+        return tpot.reshape(len(batches), *gamma.shape), np.asarray(costs.step_s[:, 0])
 
     def _at_each(self, batches: Floats, gammas: NDArray[np.int64]) -> RoundCosts:
         """Price rounds on the grid (batches, γ), or (batches, 1) where γ leaves a pass as it is."""
@@ -128,15 +158,15 @@ class Curves:
         """
         gamma, costs = self.point.gamma, self.costs(self.point.gamma)
         shifts = (1 - SHIFT, 1 + SHIFT)
-        moved = [_scaled(costs, name, factor) for name in _INPUTS for factor in shifts]
-        ends = self.at(gamma, _stacked([moved])).speedup.reshape(-1, 2)
+        moved = _stacked([[_scaled(costs, name, by) for name in _INPUTS for by in shifts]])
+        ends = moved.step_s / speedup.token_s(self.priced.figures, gamma, moved)
         found = [
             (label, float(low), float(high))
-            for label, (low, high) in zip(_INPUTS.values(), ends, strict=True)
+            for label, (low, high) in zip(_INPUTS.values(), ends.reshape(-1, 2), strict=True)
         ]
         less, more = (
-            float(speedup.predict(self._accepting(factor), gamma, costs).speedup)
-            for factor in shifts
+            float(costs.step_s / speedup.token_s(round_figures(self._accepting(by)), gamma, costs))
+            for by in shifts
         )
         found.append(("acceptance", less, more))
         rows = [(label, low, high) for label, low, high in found if abs(high - low) > 1e-9]
@@ -166,7 +196,6 @@ def _scaled(costs: RoundCosts, name: str, factor: float) -> RoundCosts:
     return dataclasses.replace(costs, **{name: factor * getattr(costs, name)})
 
 
-_TPOT = ("tpot_s", "baseline_tpot_s")
 _INPUTS = {
     "verify_s": "verify pass",
     "draft_step_s": "draft step",

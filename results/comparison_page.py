@@ -5,11 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
-
 from specplan.results.comparison import FIGURES, difference_words
 from specplan.results.export import Section, page
-from specplan.results.figures import layout
+from specplan.results.figures import Figure, Trace, across, layout
 from specplan.results.palette import BREAK_EVEN, SCENARIOS
 from specplan.results.tables import number
 
@@ -82,29 +80,28 @@ def _more(made: Compared) -> tuple[tuple[str, ...], ...]:
     return (("figure", *made.names), *rows)
 
 
-def differences_figure(made: Compared) -> go.Figure:
+def differences_figure(made: Compared) -> Figure:
     """Draw each scenario's differences in percent of the baseline's figures, with intervals."""
+    traces: list[Trace] = []
     drawn = zip(made.names[1:], made.against_baseline, strict=True)
-    height = 140 + 26 * sum(len(found) for found in made.against_baseline)
-    line = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper"}
-    shape = {**line, "line": {"color": BREAK_EVEN, "width": 1}}
-    title = f"difference from {escape(made.names[0])} (%)"
-    figure = go.Figure(
-        layout=layout(title, "", height, yaxis={"autorange": "reversed"}, shapes=(shape,))
-    )
     for place, (name, found) in enumerate(drawn):
         known = [d for d in found if d.difference.known and d.a > 0]
-        figure.add_scatter(
-            x=[100 * d.difference.mean / d.a for d in known],
-            y=[d.name for d in known],
-            error_x={"type": "data", "array": [100 * d.difference.half_width / d.a for d in known]},
-            mode="markers",
-            marker={"size": 9, "color": SCENARIOS[place % len(SCENARIOS)]},
-            name=escape(name),
-            text=[_hover(d) for d in known],
-            hovertemplate="%{text}<extra>%{fullData.name}</extra>",
-        )
-    return figure
+        spread = [100 * d.difference.half_width / d.a for d in known]
+        traces.append(
+            {
+                "type": "scatter", "x": [100 * d.difference.mean / d.a for d in known],
+                "y": [d.name for d in known], "error_x": {"type": "data", "array": spread},
+                "mode": "markers", "name": escape(name), "text": [_hover(d) for d in known],
+                "marker": {"size": 9, "color": SCENARIOS[place % len(SCENARIOS)]},
+                "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
+            }
+        )  # fmt: skip
+    height = 140 + 26 * sum(len(found) for found in made.against_baseline)
+    look = layout(
+        "difference (%)", "", height,
+        yaxis={"autorange": "reversed"}, shapes=[across(x=0.0, colour=BREAK_EVEN)],
+    )  # fmt: skip
+    return {"data": traces, "layout": look}
 
 
 def _hover(d: Difference) -> str:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from specplan.results.figures import packed
 from specplan.results.palette import FONT, TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import plotly.graph_objects as go
+    from specplan.results.figures import Figure
 
 STYLE = f"""
 :root {{ color-scheme: light; }}
@@ -55,7 +56,7 @@ class Section:
     title: str
     sentences: tuple[str, ...] = ()
     table: tuple[tuple[str, ...], ...] = ()
-    figure: go.Figure | None = None
+    figure: Figure | None = None
     folded: bool = False
 
 
@@ -115,7 +116,8 @@ def _figure(index: int, section: Section) -> str:
 
     assert section.figure is not None
     drawing: Any = pio.to_html(
-        section.figure,
+        packed(section.figure),
+        validate=False,
         include_plotlyjs=False,
         full_html=False,
         div_id=f"figure{index}",

@@ -5,135 +5,176 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from specplan.models.rounds import tokens_per_round_variance
 from specplan.results.closed_curves import DEEPEST, SHIFT, crossover
-from specplan.results.figures import across, heat_map, layout
+from specplan.results.figures import Figure, Trace, across, layout
+from specplan.results.figures_map import heat_map, staircase
 from specplan.results.intervals import wilson
-from specplan.results.palette import BREAK_EVEN, PHASES, PLAIN, SCENARIOS
+from specplan.results.palette import (
+    BREAK_EVEN,
+    HIGHER,
+    LOWER,
+    PHASES,
+    PLAIN,
+    PLATEAU,
+    SCENARIOS,
+    filled,
+)
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from specplan.models.speedup import Prediction
     from specplan.results.closed_curves import Curves
+    from specplan.scenarios.extrapolated import Band
 
-PLATEAU = 0.97  # γ whose speedup is within 3 % of the best are called as good
+AS_GOOD = 0.97  # γ whose speedup is within 3 % of the best are called as good
+GAMMA = "γ, drafted tokens a round"
+AS_SET = {
+    "type": "scatter", "mode": "markers", "name": "as set",
+    "marker": {"symbol": "circle-open", "size": 14, "color": BREAK_EVEN, "line": {"width": 2}},
+}  # fmt: skip
 
 
-def speedup_by_gamma(curves: Curves) -> go.Figure:
+def speedup_by_gamma(curves: Curves) -> Figure:
     """Draw the speedup over γ, the band of γ within 3 % of the best, and the γ that is set.
 
     A border marks where the acceptance is no longer stated but continued by a rule, within a band.
     """
     x, y = curves.gammas, curves.speedup_by_gamma()
-    good = x[y >= PLATEAU * y.max()]
+    good = x[y >= AS_GOOD * y.max()]
     band = {
         "type": "rect", "x0": good.min() - 0.5, "x1": good.max() + 0.5, "y0": 0, "y1": 1,
-        "yref": "y domain", "fillcolor": SCENARIOS[4], "opacity": 0.25, "line": {"width": 0},
+        "yref": "y domain", "fillcolor": PLATEAU, "opacity": 0.25, "line": {"width": 0},
         "name": "within 3 % of the best", "showlegend": True,
     }  # fmt: skip
-    figure = go.Figure(
-        layout=layout(
-            "γ, drafted tokens a round", "speedup (x)", 380,
-            xaxis={"dtick": 1}, yaxis={"rangemode": "tozero"}, shapes=[band, across(y=1.0)],
-        )
+    look = layout(
+        GAMMA, "speedup (x)", 380,
+        xaxis={"dtick": 1}, yaxis={"rangemode": "tozero"}, shapes=[band, across(y=1.0)],
     )  # fmt: skip
     known = x <= curves.stated
-    figure.add_scatter(
-        x=x[known], y=y[known], mode="lines+markers", name="closed form",
-        line={"color": SCENARIOS[0]},
-    )  # fmt: skip
+    traces: list[Trace] = [
+        {
+            "type": "scatter", "x": x[known], "y": y[known], "mode": "lines+markers",
+            "name": "closed form", "line": {"color": SCENARIOS[0]},
+        }
+    ]  # fmt: skip
     if not known.all():
         last = int(x[known][-1])
-        figure.add_scatter(
-            x=x[last:], y=y[last:], mode="lines+markers", name="acceptance extrapolated",
-            line={"color": SCENARIOS[0], "dash": "dot"}, marker={"symbol": "circle-open"},
+        traces.append(
+            {
+                "type": "scatter", "x": x[last:], "y": y[last:], "mode": "lines+markers",
+                "name": "acceptance extrapolated", "line": {"color": SCENARIOS[0], "dash": "dot"},
+                "marker": {"symbol": "circle-open"},
+            }
         )  # fmt: skip
         if curves.band is not None:
-            around, edges = np.append(last, curves.band.gamma), curves.band.speedup
-            ends = np.vstack([[y[last], y[last]], edges])
-            figure.add_scatter(
-                x=[*around, *around[::-1]], y=[*ends[:, 0], *ends[::-1, 1]], fill="toself",
-                mode="lines", line={"width": 0, "color": SCENARIOS[0]}, opacity=0.3,
-                name="band of the extrapolation", hoverinfo="skip",
-            )  # fmt: skip
-        border = across(x=last, colour=BREAK_EVEN, text="stated | extrapolated")
-        figure.update_layout(shapes=[*figure.layout.shapes, border], margin={"t": 56})
-    if curves.point.gamma in x:
-        place = int(np.flatnonzero(x == curves.point.gamma)[0])
-        figure.add_scatter(
-            x=[x[place]], y=[y[place]], mode="markers", name=f"as set, γ = {x[place]}",
-            marker={"symbol": "circle-open", "size": 14, "color": BREAK_EVEN, "line": {"width": 2}},
-        )  # fmt: skip
-    return figure
+            traces.append(_band(curves.band, last, float(y[last])))
+        look["shapes"].append(across(x=last, colour=BREAK_EVEN, text="stated | extrapolated"))
+        look["margin"]["t"] = 56
+    gamma = curves.point.gamma
+    if gamma in x:
+        here = y[x == gamma]
+        traces.append({**AS_SET, "x": [gamma], "y": here, "name": f"as set, γ = {gamma}"})
+    return {"data": traces, "layout": look}
 
 
-def speedup_by_draft_step(curves: Curves) -> go.Figure:
-    """Draw the speedup over γ × draft step with the break-even contour and the present draft."""
-    costs = curves.costs(max(curves.point.gamma, 1))
-    present = float(np.mean(costs.draft_step_s))
-    factors = np.linspace(0.0, 3.0, 31)
-    z = curves.speedup_by_draft_step(factors)
+def _band(band: Band, last: int, known: float) -> Trace:
+    """Fill between both ends of an extrapolation, from the last speedup that is known."""
+    around = np.append(last, band.gamma)
+    ends = np.vstack([[known, known], band.speedup])
+    return {
+        "type": "scatter", "x": [*around.tolist(), *around[::-1].tolist()],
+        "y": [*ends[:, 0], *ends[::-1, 1]], "fill": "toself", "mode": "lines", "opacity": 0.3,
+        "line": {"width": 0, "color": SCENARIOS[0]}, "name": "band of the extrapolation",
+        "hoverinfo": "skip",
+    }  # fmt: skip
+
+
+def speedup_by_draft_step(curves: Curves) -> Figure:
+    """Draw the speedup over γ × draft step with the break-even border and the present draft.
+
+    The draft step goes to three times the present one, or on to where the γ that is set breaks
+    even, as far as `FARTHEST` times the present one.
+    """
+    factors, at = curves.draft_factors(), curves.break_even_factors()
+    gammas, present_ms = curves.gammas, 1e3 * curves.draft_step_s
+    half = float(np.diff(gammas).min()) / 2
+    along, over = staircase(at, gammas[1:], 0.0, float(factors[-1]), half)
     figure = heat_map(
-        curves.gammas, factors * present * 1e3, z, "γ, drafted tokens a round", "draft step (ms)"
-    )
-    figure.add_scatter(
-        x=[curves.point.gamma], y=[present * 1e3], mode="markers", name="as set",
-        marker={"symbol": "circle-open", "size": 14, "color": BREAK_EVEN, "line": {"width": 2}},
+        gammas, factors * present_ms, curves.speedup_by_draft_step(factors),
+        (over, along * present_ms), x=GAMMA, y="draft step (ms)",
     )  # fmt: skip
+    figure["data"].append({**AS_SET, "x": [curves.point.gamma], "y": [present_ms]})
     return figure
 
 
-def speedup_by_batch(curves: Curves) -> go.Figure:
+def speedup_by_batch(curves: Curves) -> Figure:
     """Draw the speedup over running batch × γ, break-even and the best γ of each batch."""
-    batches = curves.batches()
-    tpot, plain = curves.by_batch(batches, curves.gammas)
+    batches, gammas = curves.batches(), curves.gammas
+    tpot, plain = curves.by_batch(batches, gammas)
     z = (plain[:, None] / tpot).T
-    figure = heat_map(
-        batches, curves.gammas, z, "running batch on one replica", "γ, drafted tokens a round"
-    )
-    figure.add_scatter(
-        x=batches, y=curves.gammas[np.argmax(z, axis=0)], mode="lines", name="best γ",
-        line={"color": "#000000", "dash": "dot", "width": 2, "shape": "hvh"},
-    )  # fmt: skip
+    rim = (batches[0] ** 1.5 / batches[1] ** 0.5, batches[-1] ** 1.5 / batches[-2] ** 0.5)
+    at = np.array([_slower_from(batches, row, rim) for row in z[1:]])
+    half = float(np.diff(gammas).min()) / 2
     powers = 2.0 ** np.arange(0, np.log2(batches[-1]) + 1e-9, 1 if batches[-1] < 100 else 2)
-    figure.update_xaxes(type="log", tickvals=powers)
-    figure.update_yaxes(dtick=1)
+    figure = heat_map(
+        batches, gammas, z, staircase(at, gammas[1:], *rim, half),
+        x="running batch on one replica", y=GAMMA,
+        xaxis={"type": "log", "tickvals": powers}, yaxis={"dtick": 1},
+    )  # fmt: skip
+    figure["data"].append(
+        {
+            "type": "scatter", "x": batches, "y": gammas[np.argmax(z, axis=0)], "mode": "lines",
+            "name": "best γ",
+            "line": {"color": BREAK_EVEN, "dash": "dot", "width": 2, "shape": "hvh"},
+        }
+    )  # fmt: skip
     return figure
 
 
-def latency_throughput(curves: Curves) -> go.Figure:
+def _slower_from(
+    batches: NDArray[np.float64], speedups: NDArray[np.float64], rim: tuple[float, float]
+) -> float:
+    """Batch at which a γ changes sides, from which on it is slower; the rim where it never does."""
+    at = crossover(batches, speedups) or crossover(batches, 1 / speedups)
+    return at or rim[int(speedups[0] > 1)]
+
+
+def latency_throughput(curves: Curves) -> Figure:
     """Draw tokens/s of one user against tokens/s of a replica, with and without speculation."""
     batches = curves.batches()
     tpot, plain = curves.by_batch(batches, curves.scenario.gamma)
-    from_zero = {"rangemode": "tozero"}
-    figure = go.Figure(
-        layout=layout(
-            "tokens/s for one user", "tokens/s of one replica", xaxis=from_zero, yaxis=from_zero
-        )
-    )
-    for name, seconds, colour in (
-        ("plain decoding", plain, PLAIN),
-        (f"speculation, γ = {curves.scenario.gamma}", tpot, SCENARIOS[0]),
-    ):
-        figure.add_scatter(
-            x=1 / seconds, y=batches / seconds, mode="lines+markers", name=name,
-            customdata=batches, line={"color": colour}, marker={"size": 5},
-            hovertemplate="batch %{customdata}<br>%{x:.4g} tokens/s a user<br>"
+    zero: Any = {"rangemode": "tozero"}
+    look = layout("tokens/s for one user", "tokens/s of one replica", xaxis=zero, yaxis=zero)
+    traces: list[Trace] = [
+        {
+            "type": "scatter", "x": 1 / seconds, "y": batches / seconds, "mode": "lines+markers",
+            "name": name, "customdata": batches, "line": {"color": colour}, "marker": {"size": 5},
+            "hovertemplate": "batch %{customdata}<br>%{x:.4g} tokens/s a user<br>"
             "%{y:.5g} tokens/s a replica<extra></extra>",
-        )  # fmt: skip
+        }
+        for name, seconds, colour in (
+            ("plain decoding", plain, PLAIN),
+            (f"speculation, γ = {curves.scenario.gamma}", tpot, SCENARIOS[0]),
+        )
+    ]  # fmt: skip
     at = crossover(batches, plain / tpot)
     if at is not None:
         crossing_s = float(np.interp(at, batches, tpot))
-        figure.add_scatter(
-            x=[1 / crossing_s], y=[at / crossing_s], mode="markers+text", name="crossover",
-            text=[f"batch {at:.0f}"], textposition="top right",
-            marker={"symbol": "x", "size": 12, "color": BREAK_EVEN},
+        traces.append(
+            {
+                "type": "scatter", "x": [1 / crossing_s], "y": [at / crossing_s],
+                "mode": "markers+text", "name": "crossover", "text": [f"batch {at:.0f}"],
+                "textposition": "top right",
+                "marker": {"symbol": "x", "size": 12, "color": BREAK_EVEN},
+            }
         )  # fmt: skip
-    return figure
+    return {"data": traces, "layout": look}
 
 
-def waterfall(prediction: Prediction) -> go.Figure:
+def waterfall(prediction: Prediction) -> Figure:
     """Draw where a token's time goes, beside a plain decode step."""
     wasted = float(prediction.wasted_draft_s_per_token)
     parts = (
@@ -143,36 +184,36 @@ def waterfall(prediction: Prediction) -> go.Figure:
         ("overhead", float(prediction.overhead_s_per_token), PHASES["overhead"]),
     )
     rows = ["speculation", "plain decoding"]
-    look = layout("ms per output token", "", 320, yaxis={"autorange": "reversed"})
-    figure = go.Figure(layout={**look, "barmode": "stack"})
-    for name, seconds, colour in parts:
-        figure.add_bar(
-            y=rows, x=[seconds * 1e3, 0.0], name=name, orientation="h", marker={"color": colour},
-        )  # fmt: skip
-    figure.add_bar(
-        y=rows, x=[0.0, float(prediction.baseline_tpot_s) * 1e3], name="plain step",
-        orientation="h", marker={"color": PLAIN},
-    )  # fmt: skip
-    return figure
+    bars = [(name, [seconds * 1e3, 0.0], colour) for name, seconds, colour in parts if seconds > 0]
+    bars.append(("plain step", [0.0, float(prediction.baseline_tpot_s) * 1e3], PLAIN))
+    look = layout("ms per output token", "", 320, yaxis={"autorange": "reversed"}, barmode="stack")
+    traces = [
+        {"type": "bar", "y": rows, "x": x, "name": name, "orientation": "h",
+         "marker": filled(colour)}
+        for name, x, colour in bars
+    ]  # fmt: skip
+    return {"data": traces, "layout": look}
 
 
-def acceptance_by_position(curves: Curves) -> go.Figure:
+def acceptance_by_position(curves: Curves) -> Figure:
     """Draw conditional and unconditional acceptance by draft position, pooled over requests."""
     lists = pooled(curves)[: max(curves.point.gamma, DEEPEST)]
     x = np.arange(1, len(lists) + 1)
     before = np.concatenate([[1.0], lists[:-1]])
     conditional = np.divide(lists, before, out=np.full(len(lists), np.nan), where=before > 0)
     axes: Any = {"xaxis": {"dtick": 1}, "yaxis": {"range": [0, 1.02]}}
-    figure = go.Figure(layout=layout("draft position", "share accepted", 360, **axes))
-    for name, y, colour, dash in (
-        ("unconditional, of all rounds that draft", lists, SCENARIOS[0], "solid"),
-        ("conditional, of those that came so far", conditional, SCENARIOS[1], "dash"),
-    ):
-        figure.add_scatter(
-            x=x, y=y, mode="lines+markers", name=name, line={"color": colour, "dash": dash},
-            error_y=_counted_error(curves, y, conditional=name.startswith("conditional")),
-        )  # fmt: skip
-    return figure
+    traces = [
+        {
+            "type": "scatter", "x": x, "y": y, "mode": "lines+markers", "name": name,
+            "line": {"color": colour, "dash": dash},
+            **_counted_error(curves, y, conditional=name.startswith("conditional")),
+        }
+        for name, y, colour, dash in (
+            ("unconditional, of all rounds that draft", lists, SCENARIOS[0], "solid"),
+            ("conditional, of those that came so far", conditional, SCENARIOS[1], "dash"),
+        )
+    ]  # fmt: skip
+    return {"data": traces, "layout": layout("draft position", "share accepted", 360, **axes)}
 
 
 def _counted_error(curves: Curves, shares: np.ndarray, *, conditional: bool) -> dict[str, Any]:
@@ -183,10 +224,11 @@ def _counted_error(curves: Curves, shares: np.ndarray, *, conditional: bool) -> 
     trials = reached[:-1] if conditional else np.full(len(reached) - 1, reached[0])
     here = min(len(trials), len(shares))
     low, high = wilson(shares[:here], trials[:here])
-    return {"array": high - shares[:here], "arrayminus": shares[:here] - low, "thickness": 1.5}
+    ends = {"array": high - shares[:here], "arrayminus": shares[:here] - low}
+    return {"error_y": {"type": "data", **ends, "thickness": 1.5}}
 
 
-def tokens_per_round(curves: Curves) -> go.Figure:
+def tokens_per_round(curves: Curves) -> Figure:
     """Draw the law of committed tokens of a round at the γ that is set."""
     lists = pooled(curves)[: curves.point.gamma]
     at_least = np.concatenate([[1.0], lists, [0.0]])
@@ -195,33 +237,34 @@ def tokens_per_round(curves: Curves) -> go.Figure:
     mean, spread = float(x @ share), float(tokens_per_round_variance(lists)) ** 0.5
     line = across(x=mean, colour=BREAK_EVEN, text=f"mean {mean:.3g} ± {spread:.2g}")
     look = layout(
-        "tokens committed by a round", "share of rounds", 340,
+        "tokens committed by a round that drafts", "share of rounds", 340,
         xaxis={"dtick": 1}, shapes=[line],
     )  # fmt: skip
     look["margin"]["t"] = 56  # the line's text stands above the plot, below the buttons
-    figure = go.Figure(layout=look)
-    figure.add_bar(x=x, y=share, marker={"color": SCENARIOS[0]}, name="rounds that draft")
-    return figure
+    bar = {"type": "bar", "x": x, "y": share, "marker": filled(SCENARIOS[0])}
+    return {"data": [{**bar, "name": "rounds that draft"}], "layout": look}
 
 
-def tornado(curves: Curves) -> go.Figure:
+def tornado(curves: Curves) -> Figure:
     """Draw how far each input moves the speedup when it is 20 % lower or higher."""
     rows = curves.tornado()
-    now = float(curves.at(curves.point.gamma, curves.costs(curves.point.gamma)).speedup)
+    now = float(curves.speedup_as_set())
     names = [name for name, _, _ in rows]
-    height = 120 + 44 * len(rows)
-    look = layout("speedup (x)", "", height, shapes=[across(x=1.0)])
-    figure = go.Figure(layout={**look, "barmode": "overlay"})
-    for label, values, colour in (
-        (f"{100 * SHIFT:.0f} % lower", [low for _, low, _ in rows], SCENARIOS[5]),
-        (f"{100 * SHIFT:.0f} % higher", [high for _, _, high in rows], SCENARIOS[0]),
-    ):
-        figure.add_bar(
-            y=names, x=[value - now for value in values], base=now, orientation="h", name=label,
-            marker={"color": colour}, customdata=values,
-            hovertemplate="%{y}: %{customdata:.4g}x<extra></extra>",
-        )  # fmt: skip
-    return figure
+    look = layout(
+        "speedup (x)", "", 120 + 44 * len(rows), shapes=[across(x=1.0)], barmode="overlay"
+    )
+    traces = [
+        {
+            "type": "bar", "y": names, "x": [value - now for value in values], "base": now,
+            "orientation": "h", "name": label, "marker": filled(colour), "customdata": values,
+            "hovertemplate": "%{y}: %{customdata:.4g}x<extra></extra>",
+        }
+        for label, values, colour in (
+            (f"{100 * SHIFT:.0f} % lower", [low for _, low, _ in rows], LOWER),
+            (f"{100 * SHIFT:.0f} % higher", [high for _, _, high in rows], HIGHER),
+        )
+    ]  # fmt: skip
+    return {"data": traces, "layout": look}
 
 
 def pooled(curves: Curves) -> np.ndarray:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
-
-from specplan.results.figures import across, layout
+from specplan.results.figures import Figure, Trace, across, layout
 from specplan.results.palette import BREAK_EVEN, PLAIN, SCENARIOS
 
 if TYPE_CHECKING:
@@ -18,21 +16,24 @@ if TYPE_CHECKING:
 ASKED = 0.99
 
 
-def slo_attainment(curves: Mapping[str, Sequence[Attained]]) -> go.Figure:
+def slo_attainment(curves: Mapping[str, Sequence[Attained]]) -> Figure:
     """Draw the share of requests within their limits over the rate of a replica, with intervals."""
     look = layout(
         "requests/s that arrive at a replica", "share within the limits", 400,
         xaxis={"rangemode": "tozero"}, yaxis={"range": [0, 1.04], "tickformat": ".0%"},
         shapes=[across(y=ASKED, colour=BREAK_EVEN)],
     )  # fmt: skip
-    figure = go.Figure(layout=look)
     coloured = [name for name in curves if name != "plain decoding"]
+    traces: list[Trace] = []
     for name, points in curves.items():
         colour = PLAIN if name == "plain decoding" else SCENARIOS[coloured.index(name)]
         ends = [point.share.half_width if point.share.known else 0.0 for point in points]
-        figure.add_scatter(
-            x=[point.rate for point in points], y=[point.share.mean for point in points],
-            error_y={"array": ends, "thickness": 1}, name=escape(name), mode="lines+markers",
-            line={"color": colour},
+        traces.append(
+            {
+                "type": "scatter", "x": [point.rate for point in points],
+                "y": [point.share.mean for point in points], "name": escape(name),
+                "error_y": {"type": "data", "array": ends, "thickness": 1},
+                "mode": "lines+markers", "line": {"color": colour},
+            }
         )  # fmt: skip
-    return figure
+    return {"data": traces, "layout": look}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
-
-from specplan.results.figures import layout
-from specplan.results.palette import PHASES, PLAIN
+from specplan.results.figures import Figure, Trace, layout
+from specplan.results.palette import PHASES, PLAIN, filled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +22,7 @@ _COLOURS = {
 }
 
 
-def memory_bar(found: Sequence[Held]) -> go.Figure | None:
+def memory_bar(found: Sequence[Held]) -> Figure | None:
     """Draw where the memory of the fullest GPU goes, plain and with the draft; None without sizes.
 
     The text says how many tokens the KV cache holds. With a draft on the same GPU every token is
@@ -33,24 +31,22 @@ def memory_bar(found: Sequence[Held]) -> go.Figure | None:
     rows = [one for one in found if one.parts]
     if not rows:
         return None
-    sized = "target" in rows[0].parts
-    what = "memory of the fullest GPU" if sized else "memory of one engine's KV cache"
-    look = layout(f"{what} (GiB)", "", 120 + 70 * len(rows))
-    figure = go.Figure(layout={**look, "barmode": "stack"})
+    what = "the fullest GPU" if "target" in rows[0].parts else "the KV cache"
+    look = layout(
+        f"GiB of {what}", "", 120 + 70 * len(rows), barmode="stack",
+        yaxis={"autorange": "reversed"},
+    )  # fmt: skip
+    traces: list[Trace] = []
     for part, (name, colour) in _COLOURS.items():
         sizes = [one.parts.get(part, 0.0) / GIB for one in rows]
         if part not in rows[0].parts or (part == "reserve" and not any(sizes)):
             continue
-        tokens = [f"{one.pool.tokens:,} tokens" if one.pool else "" for one in rows]
-        figure.add_bar(
-            y=[one.name for one in rows],
-            x=sizes,
-            orientation="h",
-            name=name,
-            marker={"color": colour},
-            text=tokens if part == "KV of the target" else None,
-            textposition="inside",
-            insidetextanchor="middle",
-        )
-    figure.update_yaxes(autorange="reversed")
-    return figure
+        bar = {
+            "type": "bar", "y": [one.name for one in rows], "x": sizes, "orientation": "h",
+            "name": name, "marker": filled(colour),
+        }  # fmt: skip
+        if part == "KV of the target":
+            bar["text"] = [f"{one.pool.tokens:,} tokens" if one.pool else "" for one in rows]
+            bar |= {"textposition": "inside", "insidetextanchor": "middle"}
+        traces.append(bar)
+    return {"data": traces, "layout": look}

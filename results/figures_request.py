@@ -6,10 +6,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
-from specplan.results.figures import layout
-from specplan.results.palette import PHASES
+from specplan.results.figures import Figure, layout
+from specplan.results.palette import PHASES, filled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,26 +25,26 @@ PARTS = {
 }
 
 
-def token_time(runs: Sequence[Recorded]) -> go.Figure:
+def token_time(runs: Sequence[Recorded]) -> Figure:
     """Draw the end-to-end time of the completed requests per output token: queue, then the GPU.
 
     Waiting is each request's own; the time after admission is split as the GPUs' busy time was.
     """
-    figure = go.Figure(
-        layout={
-            **layout("ms per output token", "", 260 + 44 * len(runs)),
-            "barmode": "stack",
-        }
-    )
     split = [_split(run) for run in runs]
     rows = [escape(run.name) for run in runs] if len(runs) > 1 else ["simulated"]
-    for part, words in PARTS.items():
-        figure.add_bar(
-            y=rows, x=[1e3 * parts[part] for parts in split],
-            name=words, orientation="h", marker={"color": PHASES[part]},
-        )  # fmt: skip
-    figure.update_yaxes(autorange="reversed")
-    return figure
+    look = layout(
+        "ms per output token", "", 260 + 44 * len(runs),
+        yaxis={"autorange": "reversed"}, barmode="stack",
+    )  # fmt: skip
+    traces = [
+        {
+            "type": "bar", "y": rows, "x": [1e3 * parts[part] for parts in split], "name": words,
+            "orientation": "h", "marker": filled(PHASES[part]),
+        }
+        for part, words in PARTS.items()
+        if any(parts[part] for parts in split)
+    ]  # fmt: skip
+    return {"data": traces, "layout": look}
 
 
 def _split(run: Recorded) -> dict[str, float]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from specplan.results import metrics
-from specplan.results.figures import layout
-from specplan.results.palette import PHASES, SCENARIOS
+from specplan.results.figures import Figure, Trace, layout
+from specplan.results.palette import PHASES, SCENARIOS, TEXT, filled
+from specplan.results.tables import number
 from specplan.results.timeline import gpu_names
 from specplan.sim.state import PHASES as PHASE_NAMES
 
@@ -33,28 +33,35 @@ LATENCIES = {
     "e2el": "end-to-end latency (ms)",
 }
 LONGEST_SERIES = 1500
-GANTT_ROUNDS = 24
+GANTT_SPANS = 48  # for each GPU that is drawn: a dozen rounds and more
 
 
-def latency_ecdf(runs: Sequence[Recorded], metric: str) -> go.Figure:
+def latency_ecdf(runs: Sequence[Recorded], metric: str) -> Figure:
     """Draw the share of requests (of gaps, for ITL) that are done within a latency."""
-    figure = go.Figure(layout=layout(LATENCIES[metric], "share within", 360))
-    for index, run in enumerate(runs):
-        x = 1e3 * _quantiles(run, metric, QUANTILES)
+    drawn = [1e3 * _quantiles(run, metric, QUANTILES) for run in runs]
+    farthest = np.nanmax([x[-1] for x in drawn]) if np.isfinite(drawn).any() else np.nan
+    traces: list[Trace] = []
+    for index, (run, x) in enumerate(zip(runs, drawn, strict=True)):
         colour = SCENARIOS[index % len(SCENARIOS)]
-        figure.add_scatter(
-            x=x, y=QUANTILES, mode="lines", name=escape(run.name), line={"color": colour},
-        )  # fmt: skip
         marks = 1e3 * _quantiles(run, metric, np.array(MARKED))
-        figure.add_scatter(
-            x=marks, y=MARKED, mode="markers+text", showlegend=False, marker={"color": colour},
-            text=[f"p{100 * p:.0f} {v:.4g}" for p, v in zip(MARKED, marks, strict=True)],
-            textposition="bottom right", textfont={"color": colour}, name="percentiles",
-            cliponaxis=False,
-        )  # fmt: skip
-    figure.update_yaxes(range=[0, 1.04])
-    figure.update_xaxes(rangemode="tozero")
-    return figure
+        traces += [
+            {
+                "type": "scatter", "x": x, "y": QUANTILES, "mode": "lines",
+                "name": escape(run.name), "line": {"color": colour},
+            },
+            {
+                "type": "scatter", "x": marks, "y": MARKED, "mode": "markers+text",
+                "showlegend": False, "name": "percentiles", "marker": {"color": colour},
+                "text": [f"p{100 * p:.0f} {number(v)}" for p, v in zip(MARKED, marks, strict=True)],
+                # Above and to the left of a rising curve is room, and below and to the right.
+                "textposition": [
+                    "top left" if mark > farthest / 2 else "bottom right" for mark in marks
+                ],
+                "textfont": {"color": TEXT}, "cliponaxis": False,
+            },
+        ]  # fmt: skip
+    axes: Any = {"xaxis": {"rangemode": "tozero"}, "yaxis": {"range": [0, 1.04]}}
+    return {"data": traces, "layout": layout(LATENCIES[metric], "share within", 360, **axes)}
 
 
 def _quantiles(run: Recorded, metric: str, at: Floats) -> Floats:
@@ -69,61 +76,75 @@ def _quantiles(run: Recorded, metric: str, at: Floats) -> Floats:
     return np.quantile(values, at) if len(values) else np.full(len(at), np.nan)
 
 
-def gpu_phases(runs: Sequence[Recorded]) -> go.Figure:
+def gpu_phases(runs: Sequence[Recorded]) -> Figure:
     """Draw what share of the run each GPU spent in each phase."""
     rows, shares = [], []
     for run in runs:
         for gpu, phases in run.figures["utilisation"].items():
             rows.append(f"{escape(run.name)}, {gpu}" if len(runs) > 1 else gpu)
             shares.append(phases)
-    figure = go.Figure(layout=layout("share of the run", "", 140 + 34 * len(rows)))
-    for phase in metrics.PHASES:
-        figure.add_bar(
-            y=rows, x=[share[phase] for share in shares], name=phase, orientation="h",
-            marker={"color": PHASES[phase]},
-        )  # fmt: skip
-    figure.update_layout(barmode="stack", xaxis={"range": [0, 1], "tickformat": ".0%"})
-    figure.update_yaxes(autorange="reversed")
-    return figure
+    look = layout(
+        "share of the run", "", 140 + 34 * len(rows), barmode="stack",
+        xaxis={"range": [0, 1.001], "tickformat": ".0%", "dtick": 0.25},
+        yaxis={"autorange": "reversed"},
+    )  # fmt: skip
+    traces = [
+        {
+            "type": "bar", "y": rows, "x": [share[phase] for share in shares], "name": phase,
+            "orientation": "h", "marker": filled(PHASES[phase]),
+        }
+        for phase in metrics.PHASES
+        if any(share[phase] for share in shares)
+    ]  # fmt: skip
+    return {"data": traces, "layout": look}
 
 
-def gantt(run: Recorded) -> go.Figure:
+def gantt(run: Recorded) -> Figure:
     """Draw who held which GPU when, over the first engine steps of the run."""
     spans = run.spans
-    figure = go.Figure(layout=layout("time from the first step (ms)", "", 300))
-    if not len(spans["start_s"]):
-        return figure
-    order = np.argsort(spans["start_s"], kind="stable")[: 6 * GANTT_ROUNDS]
-    begun = float(spans["start_s"][order[0]])
     gpus = gpu_names(run.scenario, spans)
+    order = np.argsort(spans["start_s"], kind="stable")[: GANTT_SPANS * len(set(gpus))]
+    begun = float(spans["start_s"][order[0]])
     rows = [gpus[i] for i in order]
+    traces = []
     for phase in sorted({int(spans["phase"][i]) for i in order}):
         here = [(i, row) for i, row in zip(order, rows, strict=True) if spans["phase"][i] == phase]
         name = PHASE_NAMES[phase]
-        figure.add_bar(
-            y=[row for _, row in here],
-            x=[1e3 * (spans["end_s"][i] - spans["start_s"][i]) for i, _ in here],
-            base=[1e3 * (spans["start_s"][i] - begun) for i, _ in here],
-            orientation="h", name=name, marker={"color": PHASES[name]},
-            customdata=[int(spans["sequences"][i]) for i, _ in here],
-            hovertemplate=f"{name}, %{{customdata}} sequences<br>%{{x:.4g}} ms<extra></extra>",
+        traces.append(
+            {
+                "type": "bar", "y": [row for _, row in here],
+                "x": [1e3 * (spans["end_s"][i] - spans["start_s"][i]) for i, _ in here],
+                "base": [1e3 * (spans["start_s"][i] - begun) for i, _ in here],
+                "orientation": "h", "name": name, "marker": {"color": PHASES[name]},
+                "customdata": [int(spans["sequences"][i]) for i, _ in here],
+                "hovertemplate": f"{name}, %{{customdata}} sequences<br>%{{x:.4g}} ms"
+                "<extra></extra>",
+            }
         )  # fmt: skip
-    figure.update_layout(barmode="overlay", bargap=0.3)
-    figure.update_yaxes(autorange="reversed", categoryorder="category ascending")
-    return figure
+    look = layout(
+        "time from the first step (ms)", "", 180 + 34 * len(set(rows)),
+        barmode="overlay", bargap=0.3,
+        yaxis={"autorange": "reversed", "categoryorder": "category ascending"},
+    )  # fmt: skip
+    return {"data": traces, "layout": look}
 
 
-def over_time(runs: Sequence[Recorded], column: str, title: str) -> go.Figure:
+def over_time(runs: Sequence[Recorded], column: str, title: str) -> Figure:
     """Draw a sampled count over time, summed over the replicas: running, waiting, kv_blocks."""
-    figure = go.Figure(layout=layout("time (s)", title, 340))
+    traces = []
     for index, run in enumerate(runs):
         time_s, value = summed(run, column)
-        figure.add_scatter(
-            x=time_s, y=value, mode="lines", name=escape(run.name),
-            line={"color": SCENARIOS[index % len(SCENARIOS)], "shape": "hv", "width": 1.5},
+        traces.append(
+            {
+                "type": "scatter", "x": time_s, "y": value, "mode": "lines",
+                "name": escape(run.name),
+                "line": {"color": SCENARIOS[index % len(SCENARIOS)], "shape": "hv", "width": 1.5},
+            }
         )  # fmt: skip
-    figure.update_yaxes(rangemode="tozero")
-    return figure
+    return {
+        "data": traces,
+        "layout": layout("time (s)", title, 340, yaxis={"rangemode": "tozero"}),
+    }
 
 
 def summed(run: Recorded, column: str) -> tuple[Floats, Floats]:
@@ -134,29 +155,31 @@ def summed(run: Recorded, column: str) -> tuple[Floats, Floats]:
     value = samples[column][order].astype(np.float64)
     # A replica's contribution changes by its new value minus its last one.
     change = value.copy()
-    for number in np.unique(replica):
-        own = replica == number
+    for engine in np.unique(replica):
+        own = replica == engine
         change[own] = np.diff(value[own], prepend=0.0)
     total = np.cumsum(change)
     step = max(1, len(total) // LONGEST_SERIES)
     return time_s[::step], total[::step]
 
 
-def gap_steps(run: Recorded) -> go.Figure | None:
+def gap_steps(run: Recorded) -> Figure | None:
     """Draw the way from the closed form to the simulated mean TPOT; None without one."""
     found = run.figures.get("closed_form", {})
     names = ("closed_form_alone_s", "clipping_s", "batch_growth_s", "prefill_s", "rest_s")
     if "simulated_s" not in found:
         return None
-    figure = go.Figure(layout=layout("", "time per output token (ms)", 380))
-    figure.add_waterfall(
-        x=["closed form,<br>alone", "clipping", "batch growth", "prefill", "rest", "simulated"],
-        y=[*(1e3 * found[name] for name in names), 1e3 * found["simulated_s"]],
-        measure=["absolute", *["relative"] * 4, "total"],
-        increasing={"marker": {"color": PHASES["waste"]}},
-        decreasing={"marker": {"color": PHASES["prefill"]}},
-        totals={"marker": {"color": PHASES["verify"]}},
-        connector={"line": {"color": "#7F7F7F"}},
-        texttemplate="%{delta:.3g}", textposition="outside", cliponaxis=False,
-    )  # fmt: skip
-    return figure
+    steps = [*(1e3 * found[name] for name in names), 1e3 * found["simulated_s"]]
+    trace = {
+        "type": "waterfall",
+        "x": ["closed form,<br>alone", "clipping", "batch<br>growth", "prefill", "rest",
+              "simulated"],
+        "y": steps,
+        "measure": ["absolute", *["relative"] * 4, "total"],
+        "increasing": {"marker": {"color": PHASES["waste"]}},
+        "decreasing": {"marker": {"color": PHASES["prefill"]}},
+        "totals": {"marker": {"color": PHASES["verify"]}},
+        "connector": {"line": {"color": "#7F7F7F"}},
+        "text": [f"{step:.3g}" for step in steps], "textposition": "outside", "cliponaxis": False,
+    }  # fmt: skip
+    return {"data": [trace], "layout": layout("", "time per output token (ms)", 380)}

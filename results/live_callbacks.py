@@ -10,12 +10,13 @@ from dash import ALL, MATCH, Dash, Input, Output, State, ctx, no_update, set_pro
 from dash.exceptions import PreventUpdate
 
 from specplan.results import live_page
+from specplan.results.figures import packed
 from specplan.results.live_controls import deepest
 from specplan.results.live_jobs import Job, Jobs
 from specplan.results.live_state import State as Sliders
 from specplan.results.live_state import named, query, read
 from specplan.results.live_view import Base, View
-from specplan.results.report import figures_table, run_sections
+from specplan.results.sections import figures_table, run_sections
 from specplan.scenarios.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _update(base: Base, state: Sliders, ignored: Sequence[str]) -> list[Any]:
         [False] * len(figures) + [True] * empty,
         [s.title for s in figures] + [no_update] * empty,
         [live_page.sentences(s.sentences) for s in figures] + [no_update] * empty,
-        [s.figure for s in figures] + [no_update] * empty,
+        [packed(s.figure) for s in figures] + [no_update] * empty,
     ]  # fmt: skip
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-import plotly.graph_objects as go
 from dash import dcc, html
 
 from specplan.results.export import CONFIG, STYLE
+from specplan.results.figures import packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from specplan.results.export import Section
+    from specplan.results.figures import Figure
     from specplan.results.live_controls import Control
     from specplan.results.live_state import State
     from specplan.results.live_view import Base
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _CONFIG: Any = CONFIG
 SLOTS = 12  # sections of the closed form that the page has room for
 POLL_MS = 400
+EMPTY: Figure = {"data": [], "layout": {}}
 LIVE_STYLE = """
 body { max-width: 1600px; }
 .sides { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem 2rem; }
@@ -191,9 +193,9 @@ def _slot(index: int) -> Any:
     )
 
 
-def _figure(identity: Any, title: str, figure: go.Figure | None) -> Any:
+def _figure(identity: Any, title: str, figure: Figure | None) -> Any:
     graph = dcc.Graph(
-        id=identity, figure=figure or go.Figure(), config=_CONFIG, responsive=True,
+        id=identity, figure=packed(figure or EMPTY), config=_CONFIG, responsive=True,
     )  # fmt: skip
     return html.Figure(graph, **_aria(label=title))
 

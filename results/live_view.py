@@ -10,9 +10,8 @@ from specplan.results import prediction
 from specplan.results.closed_curves import curves
 from specplan.results.live_controls import controls
 from specplan.results.live_state import command, settings
-from specplan.results.report import closed_sections
+from specplan.results.sections import closed_sections
 from specplan.results.tables import milliseconds, number, percent, times
-from specplan.scenarios.closed_form import predict_at
 from specplan.scenarios.load import load, override, to_yaml
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ cost) and yields 1.75 tokens: more than it costs.'
         self.sets = settings(base.scenario, base.controls, state)
         self.scenario = override(base.scenario, self.sets) if self.sets else base.scenario
         self._made = curves(self.scenario)
-        self._found = predict_at(self.scenario, self._made.point)
+        self._found = self._made.found
 
     @property
     def verdict(self) -> str:

@@ -1,10 +1,12 @@
 """One visual language: the same colour for the same thing in every figure.
 
-The categorical colours are Okabe and Ito's (2008), told apart by colour-blind readers; text and
-lines meet WCAG AA contrast on white.
+Phases have the colours of Okabe and Ito (2008), told apart by colour-blind readers. Text meets WCAG
+AA on white, 4.5:1; lines and marks 3:1; areas that are lighter have an outline that does.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 PHASES = {
     "prefill": "#009E73",
@@ -15,9 +17,11 @@ PHASES = {
     "waste": "#D55E00",
     "queue": "#CC79A7",
 }
-SCENARIOS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+SCENARIOS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#332288", "#7A6A00")
 PLAIN = "#595959"  # plain decoding, the baseline, wherever it is drawn
 BREAK_EVEN = "#000000"
+PLATEAU = "#56B4E9"  # behind a line, at a quarter of its strength
+LOWER, HIGHER = "#E69F00", "#0072B2"  # an input that is moved down or up
 # Slower than plain decoding is orange, faster is blue, break-even is white.
 SPEEDUP_SCALE = (
     (0.0, "#B35806"),
@@ -28,3 +32,8 @@ SPEEDUP_SCALE = (
 )
 TEXT = "#1A1A1A"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+
+
+def filled(colour: str) -> dict[str, Any]:
+    """Fill a bar, with an outline that is seen where the colour is not."""
+    return {"color": colour, "line": {"color": TEXT, "width": 0.5}}

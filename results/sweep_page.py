@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from specplan.results.export import Section, page
-from specplan.results.figures import speedup_lines, speedup_map
+from specplan.results.figures import Figure, speedup_lines
+from specplan.results.figures_map import speedup_map
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from specplan.sim.sweep import Grid
 
 SIDE = 200  # cells of a heat map along one side; more cannot be told apart and only weigh
@@ -43,7 +42,7 @@ def grid_page(grid: Grid, name: str, by: str) -> str:
     )
 
 
-def sweep_figure(grid: Grid) -> go.Figure:
+def sweep_figure(grid: Grid) -> Figure:
     """Draw the grid: the first axis is x, the second y, and a menu goes through the others."""
     column = "speedup" if "speedup" in grid.columns else "mean_tpot_ms"
     values = grid.figure(column)

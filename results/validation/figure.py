@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, Any
 
 from specplan.results.export import Section, page
-from specplan.results.figures import layout
+from specplan.results.figures import Figure, Trace, layout
 from specplan.results.palette import PLAIN, SCENARIOS
 from specplan.results.validation.points import BRIEF
 from specplan.results.validation.shown import (
@@ -26,31 +24,31 @@ if TYPE_CHECKING:
     from specplan.results.validation.points import Point
 
 
-def predicted_against_measured(points: Sequence[Point]) -> go.Figure:
+def predicted_against_measured(points: Sequence[Point]) -> Figure:
     """Draw predicted points over measured ones on logarithmic axes, one colour for what was given.
 
     Points keep the unit of their source, so only the distance from the diagonal can be compared.
     """
     tested = [point for point in points if point.tested]
-    title = "measured, in the unit of its source"
-    figure = go.Figure(layout=layout(title, "predicted, in the same unit", height=620))
+    traces: list[Trace] = []
     for colour, (given, says) in zip(SCENARIOS, BRIEF.items(), strict=False):
         chosen = [point for point in tested if point.given == given]
         if not chosen:
             continue
-        figure.add_scatter(
-            x=[point.measured for point in chosen],
-            y=[point.predicted for point in chosen],
-            error_x={
-                "type": "data", "array": [point.high - point.measured for point in chosen],
-                "thickness": 1, "width": 0,
-            },
-            customdata=[
-                [escape(f"{p.scenario}: {p.series.name}, {p.label}"), 100 * p.error] for p in chosen
-            ],
-            mode="markers", marker={"color": colour, "size": 8}, name=says,
-            hovertemplate="%{customdata[0]}<br>measured %{x:.4g}, predicted %{y:.4g}<br>"
-            "%{customdata[1]:+.1f} %<extra></extra>",
+        reading = [point.high - point.measured for point in chosen]
+        traces.append(
+            {
+                "type": "scatter", "x": [point.measured for point in chosen],
+                "y": [point.predicted for point in chosen],
+                "error_x": {"type": "data", "array": reading, "thickness": 1, "width": 0},
+                "customdata": [
+                    [escape(f"{p.scenario}: {p.series.name}, {p.label}"), 100 * p.error]
+                    for p in chosen
+                ],
+                "mode": "markers", "marker": {"color": colour, "size": 8}, "name": says,
+                "hovertemplate": "%{customdata[0]}<br>measured %{x:.4g}, predicted %{y:.4g}<br>"
+                "%{customdata[1]:+.1f} %<extra></extra>",
+            }
         )  # fmt: skip
     ends = [value for point in tested for value in (point.measured, point.predicted)]
     low, high = min(ends, default=1.0) / 1.2, max(ends, default=1.0) * 1.2
@@ -59,13 +57,17 @@ def predicted_against_measured(points: Sequence[Point]) -> go.Figure:
         (1.1, "dot", "10 % off"),
         (1 / 1.1, "dot", ""),
     ):
-        figure.add_scatter(
-            x=[low, high], y=[low * factor, high * factor], mode="lines", hoverinfo="skip",
-            line={"color": PLAIN, "dash": dash, "width": 1}, name=name, showlegend=bool(name),
+        traces.append(
+            {
+                "type": "scatter", "x": [low, high], "y": [low * factor, high * factor],
+                "mode": "lines", "hoverinfo": "skip", "name": name, "showlegend": bool(name),
+                "line": {"color": PLAIN, "dash": dash, "width": 1},
+            }
         )  # fmt: skip
-    figure.update_xaxes(type="log")
-    figure.update_yaxes(type="log")
-    return figure
+    log: Any = {"type": "log"}
+    look = layout("measured, in the unit of its source", "predicted, in the same unit", 620,
+                  xaxis=log, yaxis=log)  # fmt: skip
+    return {"data": traces, "layout": look}
 
 
 def accuracy_page(points: Sequence[Point]) -> str:

@@ -9,7 +9,7 @@ from specplan.results.closed_curves import curves
 from specplan.results.figures_closed import speedup_by_gamma
 from specplan.results.plan_answer import plan_answer
 from specplan.results.prediction import predict_answer
-from specplan.results.report import closed_sections
+from specplan.results.sections import closed_sections
 from specplan.results.sweeps import Means, sweep_answer
 from specplan.scenarios.load import load
 from specplan.scenarios.schema import Scenario
@@ -71,8 +71,8 @@ def test_a_simulated_sweep_has_the_warning() -> None:
 
 def test_the_figure_and_the_page_draw_the_band() -> None:
     made = curves(toy(THREE))
-    traces = {trace.name: trace for trace in speedup_by_gamma(made).data}
-    assert traces["band of the extrapolation"].x[:2] == (3, 4)
+    traces = {trace["name"]: trace for trace in speedup_by_gamma(made)["data"]}
+    assert traces["band of the extrapolation"]["x"][:2] == [3, 4]
     which = next(one for one in closed_sections(made) if one.title == "Which γ")
     assert any(
         "Extrapolated beyond the 3 positions stated, by plateau" in s for s in which.sentences

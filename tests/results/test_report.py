@@ -7,15 +7,22 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from specplan.results import figures_closed, figures_run
 from specplan.results.closed_curves import crossover, curves
 from specplan.results.export import Section, page
-from specplan.results.figures import heat_map
+from specplan.results.figures import packed
+from specplan.results.figures_map import heat_map, speedup_map, staircase
+from specplan.results.live_state import start
+from specplan.results.live_view import Base, View
+from specplan.results.palette import PHASES, PLAIN, SCENARIOS, TEXT
 from specplan.results.recorded import record
-from specplan.results.report import report_page
-from specplan.scenarios.load import load
+from specplan.results.report import report_sections
+from specplan.results.sections import measured_sections
+from specplan.scenarios.load import bundled, load
+from specplan.sim.axes import parse_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +50,7 @@ def test_page_asks_for_nothing() -> None:
 
 def test_report_of_a_run_is_small_and_complete(make_run: Callable[..., Run]) -> None:
     hostile = make_run(sets=(f"name={json.dumps(HOSTILE)}", "scheduler.max_num_seqs=8"))
-    text = report_page([record(hostile)])
+    text = page("t", "v", report_sections([record(hostile)]))
     assert len(text.encode()) < 6_000_000
     assert "<script>alert" not in text
     assert text.count('<figure aria-label="') >= 12
@@ -52,25 +59,60 @@ def test_report_of_a_run_is_small_and_complete(make_run: Callable[..., Run]) -> 
 
 def test_gaps_of_the_record_are_named(make_run: Callable[..., Run]) -> None:
     run = make_run(sets=("record={notes: nothing}",))
-    assert "Not stated" in report_page([record(run)])
-    assert "the draft mechanism and its revision; the acceptance rule" in report_page([record(run)])
+    said = " ".join(s for one in report_sections([record(run)]) for s in one.sentences)
+    assert "Not stated" in said
+    assert "the draft mechanism and its revision; the acceptance rule" in said
 
 
 def test_speedup_by_gamma_draws_the_table() -> None:
     """γ 2, α .5, T = V = 100, d = 20: τ/R·T = (1, 1.5/1.2, 1.75/1.4, 1.875/1.6, …)."""
     figure = figures_closed.speedup_by_gamma(curves(load("toy-20ms")))
-    line = next(trace for trace in figure.data if trace.name == "closed form")
-    assert line.y[:4] == pytest.approx([1, 1.25, 1.25, 1.171875])
-    mark = next(trace for trace in figure.data if trace.name.startswith("as set"))
-    assert (mark.x[0], mark.y[0]) == (2, pytest.approx(1.25))
+    line, mark = figure["data"]
+    assert line["y"][:4] == pytest.approx([1, 1.25, 1.25, 1.171875])
+    assert mark["name"] == "as set, γ = 2"
+    assert (mark["x"][0], mark["y"][0]) == (2, pytest.approx(1.25))
 
 
-def test_heat_map_draws_break_even_at_one() -> None:
+def test_a_sweeps_map_draws_break_even_at_one() -> None:
+    """γ = 0 is 1.0x by definition and no border; a map on one side of 1 has none in its legend."""
+    gammas, steps = parse_axis("speculation.gamma=0,1"), parse_axis("draft.step=1ms,2ms")
     z = np.array([[1.0, 0.5], [1.0, 2.0]])
-    contour = heat_map(np.arange(2), np.arange(2), z, "x", "y").data[1]
-    assert (contour.contours.start, contour.contours.end) == (1.0, 1.0)
-    assert np.isnan(contour.z[:, 0]).all()  # γ = 0 is 1.0x by definition
-    assert contour.z[1, 1] == 2.0
+    contour = speedup_map(gammas, steps, [("", z)])["data"][1]
+    assert (contour["contours"]["start"], contour["contours"]["end"]) == (1.0, 1.0)
+    assert np.isnan(contour["z"][:, 0]).all()
+    assert contour["z"][1, 1] == 2.0
+    assert contour["showlegend"]
+    assert not speedup_map(gammas, steps, [("", 1 + z)])["data"][1]["showlegend"]
+
+
+def test_a_border_joins_the_crossings_of_the_rows() -> None:
+    along, over = staircase(np.array([3.0, 2.0, -1.0]), np.array([1, 2, 3]), 0.0, 5.0)
+    assert along.tolist()[:4] == [3, 3, 2, 2]
+    assert over.tolist()[:4] == [0.5, 1.5, 1.5, 2.5]
+    assert np.isnan(along[5])  # the third row is slower throughout: no line along the rim
+
+
+@pytest.mark.parametrize("at", [[9.0, 8.0], [-1.0, 0.0]])
+def test_rows_on_one_side_have_no_border(at: list[float]) -> None:
+    border = staircase(np.array(at), np.array([1, 2]), 0.0, 5.0)
+    assert [len(part) for part in border] == [0, 0]
+    drawn = heat_map(np.arange(2), np.arange(2), np.full((2, 2), 2.0), border, x="x", y="y")
+    assert [trace["type"] for trace in drawn["data"]] == ["heatmap"]
+
+
+def test_the_draft_map_has_the_break_even_of_each_gamma() -> None:
+    """Toy: V + γ d = τ T, so d = 50 ms at γ = 1 and 37.5 ms at γ = 2, for all of their cells."""
+    border = figures_closed.speedup_by_draft_step(curves(load("toy-20ms")))["data"][1]
+    assert border["name"] == "break-even, 1.0x"
+    assert border["y"][:4] == pytest.approx([50, 50, 37.5, 37.5])
+    assert border["x"][:4] == pytest.approx([0.5, 1.5, 1.5, 2.5])
+
+
+def test_the_draft_map_reaches_the_break_even_of_a_fast_draft() -> None:
+    """37.5 ms is 7.5 times 5 ms, beyond the three times that are drawn at least."""
+    made = curves(load("toy-20ms", ["draft.step=5 ms"]))
+    assert made.break_even_factors()[1] == pytest.approx(7.5)
+    assert made.draft_factors()[-1] == pytest.approx(1.25 * 7.5)
 
 
 def test_break_even_draft_step_is_where_the_map_crosses_one() -> None:
@@ -108,18 +150,18 @@ def test_tornado_moves_one_input_at_a_time() -> None:
 def test_tokens_per_round_law() -> None:
     """A = (.5, .25): 1, 2, 3 tokens with chance .5, .25, .25."""
     figure = figures_closed.tokens_per_round(curves(load("toy-20ms")))
-    assert list(figure.data[0].y) == pytest.approx([0.5, 0.25, 0.25])
+    assert list(figure["data"][0]["y"]) == pytest.approx([0.5, 0.25, 0.25])
 
 
 def test_latency_marks_are_the_percentiles(make_run: Callable[..., Run]) -> None:
     run = make_run(requests={"first_token_s": 0.2 * np.arange(200) + np.arange(200) / 1e3})
-    marks = figures_run.latency_ecdf([record(run)], "ttft").data[1]
-    assert list(marks.x) == pytest.approx(np.percentile(np.arange(200.0), [50, 90, 99]))
+    marks = figures_run.latency_ecdf([record(run)], "ttft")["data"][1]
+    assert list(marks["x"]) == pytest.approx(np.percentile(np.arange(200.0), [50, 90, 99]))
 
 
 def test_itl_quantiles_come_from_the_histogram(make_run: Callable[..., Run]) -> None:
-    line = figures_run.latency_ecdf([record(make_run())], "itl").data[0]
-    assert set(np.round(line.x, 9)) == {100.0}
+    line = figures_run.latency_ecdf([record(make_run())], "itl")["data"][0]
+    assert set(np.round(line["x"], 9)) == {100.0}
 
 
 def test_replicas_are_summed_over_time(make_run: Callable[..., Run]) -> None:
@@ -130,6 +172,48 @@ def test_replicas_are_summed_over_time(make_run: Callable[..., Run]) -> None:
     }
     time_s, total = figures_run.summed(record(make_run(samples=samples)), "running")
     assert (time_s.tolist(), total.tolist()) == ([0.0, 1.0, 2.0], [2.0, 5.0, 4.0])
+
+
+def test_plotly_accepts_every_figure(make_run: Callable[..., Run]) -> None:
+    """No figure is checked when it is made: `go.Figure` raises for what plotly.js does not know."""
+    sets = ("scheduler.max_num_seqs=8",)
+    sections = report_sections([record(make_run(sets=sets)), record(make_run(sets=sets))])
+    for name in bundled():
+        base = Base.read(name)
+        if base.scenario.workload.arrivals.trace is None:
+            sections += View(base, start(base.scenario, base.controls)).sections
+    drawn = [section.figure for section in sections if section.figure is not None]
+    for figure in drawn:
+        go.Figure(packed(figure))
+        assert all("title" in figure["layout"][axis] for axis in ("xaxis", "yaxis"))
+    assert len(drawn) > 50
+
+
+def contrast(colour: str) -> float:
+    """Contrast with white: 1.05 / (L + 0.05), L the relative luminance (WCAG 2.1)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 1.05 / (0.05 + sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True)))
+
+
+def test_colours_are_seen_on_white() -> None:
+    assert contrast("#000000") == pytest.approx(21)
+    assert contrast(TEXT) > 4.5
+    assert all(contrast(colour) >= 3 for colour in (*SCENARIOS, PLAIN))
+    assert len(set(PHASES.values())) == len(PHASES)
+
+
+def test_measurements_of_a_scenario_are_drawn_beside_their_predictions() -> None:
+    scenario = load("chinchilla")
+    assert scenario.measured is not None
+    (section,) = measured_sections([scenario, load("toy-20ms")])
+    assert section.title == "Predicted against measured, chinchilla"
+    assert section.figure is not None
+    tested = [row for series in scenario.measured.series for row in series.rows
+              if row.role == "test"]  # fmt: skip
+    marks = [x for trace in section.figure["data"] if trace["mode"] == "markers"
+             for x in trace["x"]]  # fmt: skip
+    assert sorted(marks) == sorted(row.value for row in tested)
 
 
 def test_report_never_overwrites(specplan_cli: Callable[..., Any], tmp_path: Path) -> None:

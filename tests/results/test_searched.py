@@ -13,8 +13,8 @@ from specplan.results.plan_text import plan_text
 from specplan.results.planning.loads import Planner
 from specplan.results.planning.objectives import objectives_of
 from specplan.results.prediction import predict_answer
-from specplan.results.report import closed_sections
 from specplan.results.searched import search_note
+from specplan.results.sections import closed_sections
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.load import load
 

@@ -1,0 +1,234 @@
+"""What a report and the live page show: each part a heading, sentences, a table or a figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specplan.results import (
+    figures_closed,
+    figures_load,
+    figures_memory,
+    figures_request,
+    figures_run,
+    prediction,
+)
+from specplan.results.attainment import attainment
+from specplan.results.closed_curves import crossover
+from specplan.results.export import Section
+from specplan.results.memory_parts import held
+from specplan.results.progress import reporting
+from specplan.results.tables import milliseconds, number
+from specplan.results.validation.figure import predicted_against_measured
+from specplan.results.validation.points import points_of
+from specplan.results.validation.shown import HEADER, point_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from specplan.results.closed_curves import Curves
+    from specplan.results.recorded import Recorded
+    from specplan.scenarios.schema import Scenario
+
+MEASURED = (
+    "Each row is predicted from the scenario with the row's own conditions; rows marked fit "
+    "determine what is fitted, and are not drawn."
+)
+BLUE = "Blue is faster than plain decoding, orange slower; the black line is 1.0x."
+SMALLEST = 1e-6  # an interval narrower than this, relative, is rounding
+
+
+def figures_table(runs: Sequence[Recorded]) -> Iterator[Section]:
+    """Tabulate what was simulated, one column a run."""
+    rows = [
+        ("requests completed", "completed"), ("output tokens/s", "output_throughput"),
+        ("goodput, requests/s", "request_goodput"),
+        *((f"{s} {m.upper()} (ms)", f"{s}_{m}_ms") for m in ("ttft", "tpot", "itl", "e2el")
+          for s in ("mean", "p99")),
+        ("acceptance length", "acceptance_length"), ("acceptance rate", "acceptance_rate"),
+        ("preemptions", "preemptions"),
+    ]  # fmt: skip
+    cells = []
+    for label, key in rows:
+        ends = [run.figures.get(f"{key}_ci95") for run in runs]
+        values = [_with_interval(run.figures[key], e) for run, e in zip(runs, ends, strict=True)]
+        cells.append((label, *values))
+    sentences = tuple(
+        f"{run.name} is saturated: {run.figures['saturated_reason']}."
+        for run in runs
+        if run.figures["saturated"]
+    )
+    header = ("simulated", *[run.name for run in runs])
+    yield Section("Figures", sentences, table=(header, *cells))
+
+
+def _with_interval(value: float | None, ends: tuple[float, float] | None) -> str:
+    """Write a figure with half its interval, where that is more than rounding.
+
+    >>> _with_interval(42.2, (41.2, 43.2)), _with_interval(140.0, (140.0, 140.0 + 1e-12))
+    ('42.2 ± 1', '140')
+    """
+    if value is None or not ends or ends[1] - ends[0] < SMALLEST * abs(value):
+        return number(value)
+    return f"{number(value)} ± {(ends[1] - ends[0]) / 2:.2g}"
+
+
+def closed_sections(made: Curves) -> Iterator[Section]:
+    """Draw the closed form of one scenario."""
+    scenario, point, found = made.scenario, made.point, made.found
+    where = f"Batch {point.batch:.3g}, context {point.context_tokens:,.0f} tokens."
+    if scenario.gamma:
+        yield Section(
+            "Where a token's time goes",
+            (f"{milliseconds(float(found.tpot_s))} per token in the closed form. {where}",),
+            figure=figures_closed.waterfall(found),
+        )
+        best = f"Best γ for these costs: {prediction.best_words(scenario, found)}."
+        far = _extrapolated(made)
+        yield Section("Which γ", (where, best, *far), figure=figures_closed.speedup_by_gamma(made))
+        memory = held(scenario)
+        if len(memory) > 1:
+            yield Section(
+                "What the draft leaves of the KV cache",
+                ("Fewer tokens fit beside a draft, and so fewer requests run at once.",),
+                figure=figures_memory.memory_bar(memory),
+            )
+        if made.draft_step_s > 0:
+            yield Section(
+                "How slow may the draft be",
+                (_draft_words(made), BLUE),
+                figure=figures_closed.speedup_by_draft_step(made),
+            )
+        if scenario.scheduler.max_num_seqs > 1:
+            yield Section(
+                "From which batch on does it hurt",
+                (_batch_words(made), f"At the mean context. {BLUE}"),
+                figure=figures_closed.speedup_by_batch(made),
+            )
+            yield Section(
+                "Latency against throughput",
+                ("One replica, batch from 1 to max_num_seqs along each curve.",),
+                figure=figures_closed.latency_throughput(made),
+            )
+        yield Section(
+            "Acceptance by draft position", figure=figures_closed.acceptance_by_position(made)
+        )
+        yield Section("Tokens per round", figure=figures_closed.tokens_per_round(made))
+        yield Section(
+            "Which input moves the answer most",
+            ("Each input 20 % lower and higher, the others held.",),
+            figure=figures_closed.tornado(made),
+        )
+    yield Section(
+        "Claims kept apart",
+        (
+            f"Arithmetic: {number(float(found.operations_factor))} times the operations of plain "
+            "decoding per token.",
+            f"Memory traffic: {number(float(found.target_reads_per_token))} reads of the target's "
+            "weights per token; plain decoding has 1.",
+        ),
+    )
+
+
+def _extrapolated(made: Curves) -> tuple[str, ...]:
+    """Say where acceptance is continued by a rule, how far off that may be, what is against it."""
+    if made.band is None:
+        return ()
+    furthest = int(made.band.gamma[-1])
+    where = f"Extrapolated {made.band.border}: at γ = {furthest} {made.band.words(furthest)}."
+    return (where, *(f"{text[0].upper()}{text[1:]}." for text in made.band.warnings))
+
+
+def _draft_words(made: Curves) -> str:
+    """Say how slow the draft may be at the γ that is set."""
+    now, at = made.draft_step_s, float(made.found.break_even_draft_step_s)
+    gamma = made.point.gamma
+    if not at >= 0:
+        return f"At γ = {gamma} even a free draft is slower than plain decoding."
+    return (
+        f"At γ = {gamma} a draft step of {milliseconds(at)} breaks even; it is {milliseconds(now)}."
+    )
+
+
+def _batch_words(made: Curves) -> str:
+    """Say from which batch on the γ that is set is slower than plain decoding."""
+    batches, gamma = made.batches(), made.scenario.gamma
+    tpot, plain = made.by_batch(batches, gamma)
+    ratio, most = plain / tpot, f"{batches[-1]:.0f}"
+    at = crossover(batches, ratio)
+    if at is not None:
+        return f"At γ = {gamma} speculation is slower from a batch of {at:.0f} on."
+    if (ratio > 1).all():
+        return f"At γ = {gamma} speculation is faster at every batch up to {most}."
+    if (ratio < 1).all():
+        return f"At γ = {gamma} speculation is slower at every batch up to {most}."
+    return f"At γ = {gamma} speculation is at times faster and at times slower up to {most}."
+
+
+def run_sections(runs: Sequence[Recorded]) -> Iterator[Section]:
+    """Draw simulated runs."""
+    if not any(run.figures["saturated"] for run in runs):
+        yield Section(
+            "Where a request's time goes",
+            ("Simulated, per output token; after admission split as the GPUs' busy time was.",),
+            figure=figures_request.token_time(runs),
+        )
+    yield Section("GPU time by phase", figure=figures_run.gpu_phases(runs))
+    for run in runs:
+        if len(run.spans["start_s"]):
+            label = f"Who holds the GPU, {run.name}" if len(runs) > 1 else "Who holds the GPU"
+            yield Section(label, ("The first engine steps.",), figure=figures_run.gantt(run))
+    saturated = any(run.figures["saturated"] for run in runs)
+    for metric, words in figures_run.LATENCIES.items():
+        note = ("A saturated run: this is how long it was, not a steady state.",)
+        title = words.partition(" (")[0].capitalize()
+        figure = figures_run.latency_ecdf(runs, metric)
+        yield Section(title, note if saturated else (), figure=figure)
+    yield Section("Running requests", figure=figures_run.over_time(runs, "running", "requests"))
+    if any(run.samples["waiting"].any() for run in runs):
+        waiting = figures_run.over_time(runs, "waiting", "requests")
+        yield Section("Waiting requests", figure=waiting)
+    else:
+        yield Section("Waiting requests", ("None waited at any sample.",))
+    if any(run.scenario.kv_cache for run in runs):
+        yield Section("KV cache", figure=figures_run.over_time(runs, "kv_blocks", "blocks in use"))
+    for run in runs:
+        steps = figures_run.gap_steps(run)
+        if steps is not None:
+            label = f", {run.name}" if len(runs) > 1 else ""
+            yield Section(f"From the closed form to the simulation{label}", figure=steps)
+
+
+def load_sections(scenarios: Sequence[Scenario]) -> Iterator[Section]:
+    """Simulate scenarios that state limits for single requests at several loads."""
+    for scenario in scenarios:
+        if not scenario.slo.request_limits() or not scenario.workload.arrivals.open:
+            continue
+        with reporting(f"loads of {scenario.name}"):
+            found = attainment(scenario)
+        limits = ", ".join(
+            f"{metric.upper()} {milliseconds(seconds)}"
+            for metric, seconds in scenario.slo.request_limits().items()
+        )
+        label = f", {scenario.name}" if len(scenarios) > 1 else ""
+        yield Section(
+            f"Requests within their limits over load{label}",
+            (f"Limits: {limits}. The dashed line is 99 %; bars are 95 % intervals over seeds.",),
+            figure=figures_load.slo_attainment(found),
+        )
+
+
+def measured_sections(scenarios: Sequence[Scenario]) -> Iterator[Section]:
+    """Predict what was measured on a system, for scenarios that carry a `measured` block."""
+    for scenario in scenarios:
+        if scenario.measured is None:
+            continue
+        points = points_of(scenario)
+        label = f", {scenario.name}" if len(scenarios) > 1 else ""
+        rows = tuple((point.series.name, *point_row(point)) for point in points)
+        yield Section(
+            f"Predicted against measured{label}",
+            (f"{scenario.measured.source}.", MEASURED),
+            table=(("series", *HEADER[:-1], "outside"), *rows),
+            figure=predicted_against_measured(points) if any(p.tested for p in points) else None,
+            folded=True,
+        )
