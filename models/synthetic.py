@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Engine = Literal["vllm", "sglang", "tensorrt_llm", "llama_cpp"]
+Engine = Literal["vllm", "sglang", "tensorrt-llm", "llama.cpp"]
 
 
 def minimum_variance(acceptance_length: float, gamma: int) -> Floats:
@@ -51,20 +51,20 @@ def constant_conditional(acceptance_length: float, gamma: int) -> Floats:
 def engine_unconditional(engine: Engine, acceptance_length: float, gamma: int) -> Floats:
     """Return the list A (γ,) that an engine produces when asked for τ (bonus included).
 
-    >>> engine_unconditional("tensorrt_llm", 3.5, 4).tolist()
+    >>> engine_unconditional("tensorrt-llm", 3.5, 4).tolist()
     [1.0, 1.0, 0.5, 0.0]
     """
-    law = constant_conditional if engine == "llama_cpp" else minimum_variance
+    law = constant_conditional if engine == "llama.cpp" else minimum_variance
     return law(acceptance_length, gamma)
 
 
 def engine_setting(engine: Engine, acceptance_length: float) -> float:
     """Return the number to give the engine for τ: TensorRT-LLM counts drafts only, so τ − 1.
 
-    >>> engine_setting("tensorrt_llm", 3.5), engine_setting("vllm", 3.5)
+    >>> engine_setting("tensorrt-llm", 3.5), engine_setting("vllm", 3.5)
     (2.5, 3.5)
     """
-    return acceptance_length - 1 if engine == "tensorrt_llm" else acceptance_length
+    return acceptance_length - 1 if engine == "tensorrt-llm" else acceptance_length
 
 
 def _accepted(acceptance_length: float, gamma: int) -> float:

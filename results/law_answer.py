@@ -32,7 +32,8 @@ class LawQuestion:
     """What to compare and how: laws by position, the request's sampling rules, the experiment.
 
     `p` and `q` hold one law a draft position, `bonus` the target law after them (None: the last
-    p again). `draws` 0 leaves the Monte Carlo run out; `gamma` repeats a single position.
+    p again). `draws` 0 leaves the Monte Carlo run out, which a wrong `rule` needs; `gamma` repeats
+    a single position.
     """
 
     p: Sequence[Sequence[float]]
@@ -54,7 +55,7 @@ def law_answer(question: LawQuestion) -> Answer:
     """
     laws = [_position_law(question, i) for i in range(_positions(question))]
     rows = [_position_json(question, i, law) for i, law in enumerate(laws)]
-    betas = np.array([float(law.beta) for law in laws])
+    betas = np.array([float(law.beta) for law in laws] * _repeats(question))
     json: dict[str, Any] = {
         "sampling": vars(question.sampling).copy(),
         "lenience": question.lenience,
@@ -78,6 +79,9 @@ def _positions(question: LawQuestion) -> int:
         raise ScenarioError(Fault(wrong, "one q for each p, at least one position"))
     if question.rule not in RULES:
         raise ScenarioError(Fault(question.rule, " | ".join(RULES), field="rule"))
+    if question.rule != "exact" and not question.draws:
+        wrong = f"{question.rule} is shown failing by a run, and no draws are asked for"
+        raise ScenarioError(Fault(wrong, "`--draws 200000` with it", field="rule"))
     if question.draws < 0:
         raise ScenarioError(Fault(f"draws is {question.draws}", "at least 0; 0 is exact only"))
     sizes = [len(law) for law in (*question.p, *question.q)]
@@ -92,6 +96,11 @@ def _positions(question: LawQuestion) -> int:
         right = "leave it out: each position given is one draft"
         raise ScenarioError(Fault(wrong, right, field="gamma"))
     return len(question.p)
+
+
+def _repeats(question: LawQuestion) -> int:
+    """Return how often a single position stands in the block: γ times."""
+    return question.gamma or 1 if len(question.p) == 1 else 1
 
 
 def _position_law(question: LawQuestion, position: int) -> Law:
@@ -144,9 +153,9 @@ def _finite(values: Floats) -> list[float | None]:
 
 
 def _monte_carlo(question: LawQuestion, laws: Sequence[Law]) -> dict[str, Any]:
-    repeats = question.gamma or len(laws) if len(laws) == 1 else 1
     try:
-        p, q = (np.stack([getattr(law, name) for law in laws] * repeats) for name in _BOTH)
+        block = [*laws] * _repeats(question)
+        p, q = (np.stack([getattr(law, name) for law in block]) for name in _BOTH)
         bonus = _bonus(question, laws)
         sample = sample_rounds(
             p,

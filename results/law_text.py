@@ -22,7 +22,7 @@ def law_text(json: dict[str, Any]) -> RenderableType:
     parts: list[RenderableType] = []
     for number, row in enumerate(json["positions"], start=1):
         parts += [_table(row, number), _sentences(row)]
-    if len(json["positions"]) > 1:
+    if len(json["conditional"]) > 1:
         listed = ", ".join(f"{value:.4g}" for value in json["conditional"])
         parts.append(
             Text(

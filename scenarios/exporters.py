@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from specplan.models.synthetic import constant_conditional, minimum_variance
+from specplan.models.synthetic import engine_setting, engine_unconditional
 from specplan.scenarios.engines import engine_name
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.synthetic import Export, Wanted, differences, tree_differences
@@ -49,10 +49,16 @@ def _vllm(what: Wanted) -> tuple[Export, ...]:
         "ngram": {"method": "ngram", "prompt_lookup_max": 4, "prompt_lookup_min": 2},
         "tree": {"method": "draft_model", "model": what.draft},
     }[what.method]  # type: ignore[assignment]
-    length = _number(what.acceptance_length)
+    tau = _number(what.acceptance_length)
+    length = engine_setting("vllm", tau)
     modes: tuple[tuple[str, str, object, Floats], ...] = (
         ("rates", "synthetic_acceptance_rates", _rates(what), what.unconditional),
-        ("length", "synthetic_acceptance_length", length, minimum_variance(length, what.gamma)),
+        (
+            "length",
+            "synthetic_acceptance_length",
+            length,
+            engine_unconditional("vllm", tau, what.gamma),
+        ),
     )
     made = []
     for mode, key, value, law in modes:
@@ -82,8 +88,8 @@ def _vllm(what: Wanted) -> tuple[Export, ...]:
 
 def _sglang(what: Wanted) -> tuple[Export, ...]:
     algorithm = {"ngram": "NGRAM", "one_pass": "DFLASH", "tree": "EAGLE3"}
-    length = _number(what.acceptance_length)
-    law = minimum_variance(length, what.gamma)
+    tau = _number(what.acceptance_length)
+    length, law = engine_setting("sglang", tau), engine_unconditional("sglang", tau, what.gamma)
     arguments = [f"--speculative-algorithm {algorithm.get(what.method, 'STANDALONE')}"]
     if what.method != "ngram":
         arguments.append(f"--speculative-draft-model-path {what.draft}")
@@ -120,11 +126,12 @@ def _sglang(what: Wanted) -> tuple[Export, ...]:
 
 
 def _tensorrt_llm(what: Wanted) -> tuple[Export, ...]:
-    forced = _number(what.acceptance_length - 1)
+    tau = _number(what.acceptance_length)
+    forced = _number(engine_setting("tensorrt-llm", tau))
     if forced == 0:
         wrong = "0 accepted tokens cannot be forced: the variable's 0 means off"
         raise ScenarioError(Fault(wrong, "an acceptance length above 1", field="tensorrt-llm"))
-    law = minimum_variance(1 + forced, what.gamma)
+    law = engine_unconditional("tensorrt-llm", tau, what.gamma)
     told = differences(what, law)
     if forced == int(forced):
         setting = f"{forced:.0f}"
@@ -153,7 +160,11 @@ def _tensorrt_llm(what: Wanted) -> tuple[Export, ...]:
 
 
 def _llama_cpp(what: Wanted) -> tuple[Export, ...]:
-    length = _number(what.acceptance_length)
+    tau = _number(what.acceptance_length)
+    length, law = (
+        engine_setting("llama.cpp", tau),
+        engine_unconditional("llama.cpp", tau, what.gamma),
+    )
     drafting: tuple[str, ...] = ("--spec-type ngram-simple",)
     if what.method != "ngram":
         drafting = (f"--model-draft {what.draft}", "--spec-type draft-simple")
@@ -162,7 +173,7 @@ def _llama_cpp(what: Wanted) -> tuple[Export, ...]:
     listed = ",".join(f"{rate!r}" for rate in _rates(what))
     modes = (
         ("rates", f"--spec-synth-rates {listed}", what.unconditional),
-        ("length", f"--spec-synth-len {length!r}", constant_conditional(length, what.gamma)),
+        ("length", f"--spec-synth-len {length!r}", law),
     )
     return tuple(
         Export(

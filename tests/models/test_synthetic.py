@@ -10,7 +10,7 @@ from specplan.models.acceptance import conditional_from_unconditional
 from specplan.models.rounds import tokens_per_round, tokens_per_round_variance
 from specplan.models.synthetic import Engine, engine_setting, engine_unconditional
 
-ENGINES: list[Engine] = ["vllm", "sglang", "tensorrt_llm", "llama_cpp"]
+ENGINES: list[Engine] = ["vllm", "sglang", "tensorrt-llm", "llama.cpp"]
 
 
 def test_laws_of_the_engines_by_hand() -> None:
@@ -19,12 +19,12 @@ def test_laws_of_the_engines_by_hand() -> None:
     assert_allclose(conditional_from_unconditional(least), [1, 1, 0.5, 0], atol=1e-12)
     assert_allclose(tokens_per_round_variance(least), 0.25, atol=1e-12)
     # llama.cpp --spec-synth-len 1.75 at γ 2: p + p² = .75
-    assert_allclose(engine_unconditional("llama_cpp", 1.75, 2), [0.5, 0.25], atol=1e-12)
+    assert_allclose(engine_unconditional("llama.cpp", 1.75, 2), [0.5, 0.25], atol=1e-12)
 
 
 def test_tensorrt_llm_is_told_one_less() -> None:
     # InferenceX README: a golden acceptance length of 3.5 becomes 2.5
-    assert engine_setting("tensorrt_llm", 3.5) == 2.5
+    assert engine_setting("tensorrt-llm", 3.5) == 2.5
     assert [engine_setting(engine, 3.24) for engine in ("vllm", "sglang")] == [3.24, 3.24]
 
 

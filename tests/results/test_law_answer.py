@@ -118,3 +118,17 @@ def test_the_json_is_strict_and_the_text_prints() -> None:
     with console.capture() as printed:
         console.print(answer.text)
     assert "β = Σ min(p, q) = 0.85" in printed.get()
+
+
+def test_a_wrong_rule_without_a_run_is_refused() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"rule: skip_rejected is shown failing by a run.*draws"
+    ):
+        law_answer(LawQuestion([P], [Q], rule="skip_rejected"))
+
+
+def test_gamma_repeats_a_position_without_a_run_too() -> None:
+    answer = law_answer(LawQuestion([P], [Q], gamma=3)).json
+    # β .85 three times: 1 + .85 + .7225 + .614125
+    assert answer["conditional"] == pytest.approx([0.85] * 3)
+    assert answer["tokens_per_round"] == pytest.approx(3.186625)
