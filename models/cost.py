@@ -255,15 +255,20 @@ def roofline(
     *,
     tensor_parallel: int = 1,
     efficiency: Efficiency | None = None,
+    slowdown: float = 1.0,
 ) -> Cost:
     """Make a cost from a GPU's datasheet and a model's architecture (`roofline_of`, its docstring).
 
-    `dtype` None keeps the types that the model's config says.
+    `dtype` None keeps the types that the model's config says. `slowdown` multiplies what grows with
+    the work, as `models.roofline_fit` finds it.
 
-    Raises ValueError for an unknown dtype or a tensor-parallel size that does not divide the heads.
+    Raises ValueError for an unknown dtype, a tensor-parallel size that does not divide the heads,
+    and a slowdown that is not above 0.
     """
+    if not 0 < slowdown < np.inf:
+        raise ValueError(f"slowdown is {slowdown} (a finite number above 0)")
     stored = model.with_dtype(dtype, kv_dtype)
-    shape = roofline_of(gpu, stored, tensor_parallel, efficiency or Efficiency())
+    shape = roofline_of(gpu, stored, tensor_parallel, efficiency or Efficiency()).slower(slowdown)
     source = f"{gpu.name} × {model.name}, TP {tensor_parallel}; {gpu.source}"
     return Cost("roofline", shape.coefficients(), provenance="datasheet", source=source)
 

@@ -128,13 +128,13 @@ class Roofline:
         """Lower to the vector that `roofline_seconds` reads."""
         return np.array([getattr(self, x.name) for x in fields(self)], dtype=np.float64)
 
-    def scaled(self, work: float, fixed: float) -> Roofline:
-        """Multiply what grows with the work by `work`, the launch latencies by `fixed`."""
-        unscaled = {"log_untouched_per_position", "window_tokens"}
+    def slower(self, slowdown: float) -> Roofline:
+        """Multiply what grows with the work, and leave the latencies of launches as they are."""
+        unscaled = {"fixed_s", "log_untouched_per_position", "window_tokens"}
         changed = {
-            x.name: getattr(self, x.name) * work for x in fields(self) if x.name not in unscaled
+            x.name: getattr(self, x.name) * slowdown for x in fields(self) if x.name not in unscaled
         }
-        return replace(self, **(changed | {"fixed_s": self.fixed_s * fixed}))
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,15 @@ from rich.text import Text
 
 from specplan.results.answer import Answer
 from specplan.results.calibrate_block import passes_block, round_block, table_block
+from specplan.results.calibrate_passes import passes_json, passes_text
+from specplan.results.calibrate_roofline import Bent, Stack, bent, bent_text
 from specplan.results.calibrate_rows import why_none
 from specplan.results.diagnose_answer import fastest, finding
 from specplan.results.diagnose_text import finding_text, needed_text
 from specplan.results.store import write_text
-from specplan.results.tables import columns, facts, heading, times, verbatim
+from specplan.results.tables import facts, heading, verbatim
 from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.gpus import find_gpu
 from specplan.scenarios.importers.collect import read_evidence
 from specplan.scenarios.importers.costs_evidence import point_of
 from specplan.scenarios.importers.costs_files import read_pass_times, read_totals
@@ -47,6 +50,9 @@ def calibrate_answer(
     stated: Sequence[str] = (),
     baseline: str = "",
     model: Path | None = None,
+    gpu: str = "",
+    tensor_parallel: int | None = None,
+    dtype: str | None = None,
     label: str = "",
     output: Path | None = None,
 ) -> Answer:
@@ -55,17 +61,19 @@ def calibrate_answer(
     `files` are results of serving benchmarks or tables of pass times; `stated` what the runs of
     `vllm bench latency` and `throughput` among them had, `batch=8 input=1024 output=128`; `points`
     lines such as `gamma=3 404 tok/s tau=2.9`; `baseline` a plain step, a speed, or a file; `model`
-    a config.json for tables of operators. `label` keeps one system. `output` gets the scenario,
-    that of the points where there are tables, too; there must be one then. The exit code is 1 when
-    no cost could be told from the evidence.
+    a config.json for tables of operators. With a `gpu`, passes bend the roofline of that GPU and
+    model instead of a linear cost. `label` keeps one system. `output` gets the scenario, that of
+    the points where there are tables, too; there must be one then. The exit code is 1 when no cost
+    could be told from the evidence.
 
     Raises ScenarioError: everything that cannot be read or cannot be true.
     """
     if not files and not points and not baseline:
         wrong = "nothing was measured"
         raise ScenarioError(Fault(wrong, 'files, or --point "gamma=3 404 tok/s tau=2.9"'))
+    stack = _stack(gpu, model, tensor_parallel, dtype)
     totals, others = read_totals(files, stated)
-    passes, others = read_pass_times(others, _model(model))
+    passes, others = read_pass_times(others, stack.model if stack else _model(model))
     measured, silent = _points(others, points)
     measured += points_of_totals(totals)
     passes += passes_of_totals(totals)
@@ -79,9 +87,10 @@ def calibrate_answer(
     measured = with_passes(kept, passes, add_plain=not base) or ([base] if base else [])
     findings = [finding(group) for group in groups(measured, base)]
     table = output.with_suffix(".csv") if output else None
-    fits, tables = _fits(passes, keep_tables=table is not None)
+    rooflines = bent(passes, stack) if stack else []
+    fits, tables = _fits([] if stack else passes, keep_tables=table is not None)
     own = [block for found in findings if (block := round_block(found))]
-    blocks = [*own]
+    blocks = [*own, *(one.block() for one in rooflines)]
     blocks += [passes_block(one, fit) for one, fit in fits if one not in tables or table is None]
     blocks += [table_block(one, dict(fits).get(one), table.name) for one in tables if table]
     notes = [f"{_place(one)}: no time of a token or a round in it" for one in silent]
@@ -99,11 +108,12 @@ def calibrate_answer(
     best = fastest(shown)
     value = {
         "groups": [found.value for found in findings],
-        "passes": [_passes_json(one, fit) for one, fit in fits],
+        "passes": [passes_json(one, fit) for one, fit in fits],
+        "rooflines": [one.value() for one in rooflines],
         "best_absolute": best,
         "scenarios": blocks,
     }
-    return Answer(value, _text(findings, fits, best, blocks), notes, 0 if blocks else 1)
+    return Answer(value, _text(findings, fits, rooflines, best, blocks), notes, 0 if blocks else 1)
 
 
 def _model(path: Path | None) -> Any:
@@ -112,6 +122,21 @@ def _model(path: Path | None) -> Any:
     from specplan.scenarios.model_config import read_model
 
     return read_model(path)
+
+
+def _stack(
+    gpu: str, model: Path | None, tensor_parallel: int | None, dtype: str | None
+) -> Stack | None:
+    """Gather what a roofline is bent for; None without a GPU. Raises ScenarioError."""
+    if not gpu:
+        if tensor_parallel or dtype:
+            field = "--tensor-parallel" if tensor_parallel else "--dtype"
+            raise ScenarioError(Fault("is of a roofline", "`--gpu h100-sxm` too", field=field))
+        return None
+    if model is None:
+        wrong = "a roofline needs the model, too"
+        raise ScenarioError(Fault(wrong, "`--model config.json`", field="--gpu"))
+    return Stack(find_gpu(gpu).name, model, _model(model), tensor_parallel, dtype)
 
 
 def _points(files: Sequence[Path], lines: Sequence[str]) -> tuple[list[Point], list[Evidence]]:
@@ -211,33 +236,10 @@ def _write(output: Path, blocks: Sequence[str], beside: Sequence[tuple[Path, str
         write_text(path, text, force=False)
 
 
-def _passes_json(one: PassTimes, fit: LinearFit) -> dict[str, Any]:
-    return {
-        "source": one.source,
-        "kind": one.kind,
-        "label": one.label,
-        "evidence": one.evidence,
-        "base_s": fit.base_s,
-        "per_sequence_s": fit.per_sequence_s,
-        "per_token_s": fit.per_token_s,
-        "per_context_token_s": fit.per_context_token_s,
-        "points": fit.points,
-        "unknowns": fit.unknowns,
-        "median_residual": fit.median,
-        "worst_residual": fit.worst,
-        "residuals": list(fit.relative_residuals),
-        "trust": fit.trust(),
-        "verify_ratios": [
-            {"batch": batch, "width": width, "ratio": ratio}
-            for batch, width, ratio in one.verify_ratios()
-        ],
-        "notes": [*one.notes, *fit.notes],
-    }
-
-
 def _text(
     findings: Sequence[Finding],
     fits: Sequence[tuple[PassTimes, LinearFit]],
+    rooflines: Sequence[Bent],
     best: dict[str, Any],
     blocks: Sequence[str],
 ) -> RenderableType:
@@ -251,34 +253,11 @@ def _text(
             says += f" (a tie: {', '.join(best['tie'])})"
         parts += [Text(), facts([("Fastest of all", says)])]
     if fits:
-        parts += _passes_text(fits)
+        parts += passes_text(fits)
+    if rooflines:
+        parts += bent_text(rooflines)
     for block in blocks if len(blocks) < 4 else ():
         parts += [heading("Scenario"), verbatim(block.rstrip())]
     if len(blocks) >= 4:
         parts += [Text(), Text(f"{len(blocks)} scenarios: --label shows one, --json all.")]
     return Group(*parts)
-
-
-def _passes_text(fits: Sequence[tuple[PassTimes, LinearFit]]) -> list[RenderableType]:
-    header = ("us per", "pass", "sequence", "position", "cached", "n", "worst")
-    rows = [
-        (
-            one.label or one.kind,
-            *(f"{1e6 * value:,.3g}" if value < 1e-4 else f"{1e6 * value:,.0f}" for value in terms),
-            str(fit.points),
-            f"{100 * fit.worst:.0f} %",
-        )
-        for one, fit in fits
-        for terms in [(fit.base_s, fit.per_sequence_s, fit.per_token_s, fit.per_context_token_s)]
-    ]
-    parts: list[RenderableType] = [heading("Linear cost of a pass"), columns(header, rows)]
-    if len(fits) == 1:
-        one, fit = fits[0]
-        lines = [("Trust", fit.trust())]
-        ratios = [ratio for _, _, ratio in one.verify_ratios()]
-        if ratios:
-            span = f"{times(min(ratios))} to {times(max(ratios))} of a plain step"
-            lines.append(("Verify passes", span))
-        lines += [("Note", note) for note in (*one.notes, *fit.notes)]
-        parts.append(facts(lines))
-    return parts

@@ -79,13 +79,13 @@ def round_block(found: Finding) -> str:
         "speculation:",
         "  method: draft_model",
         f"  gamma: {gamma}",
-        *([f"  overhead: {format_duration(_rounded(overhead_s))}"] if overhead_s else []),
+        *([f"  overhead: {format_duration(rounded(overhead_s))}"] if overhead_s else []),
         *(["  extra_draft_step: true"] if extra else []),
         f"  acceptance:\n{_acceptance(used, gamma)}",
     ]
     trust = fit.trust() if isinstance(fit, RoundFit) else "one configuration; no fit to check"
     trust += _left_out(rows, used)
-    return _scenario(found.group.label, comment + "\n".join(lines), found.group.batch, trust)
+    return scenario_text(found.group.label, comment + "\n".join(lines), found.group.batch, trust)
 
 
 def _source(rows: Sequence[Row], *, fitted: bool = False) -> str:
@@ -123,12 +123,12 @@ def table_block(times: PassTimes, fit: LinearFit | None, table: str) -> str:
     body = (
         f"target:\n  round:\n    table: {table}\n"
         f"    evidence: {times.evidence}\n"
-        f"    source: {_folded(source, 6)}\n"
+        f"    source: {folded(source, 6)}\n"
         "speculation:\n  method: none"
     )
     batches, widths = [one.batch for one in times.passes], [one.width for one in times.passes]
     reach = f"batch {min(batches):g} to {max(batches):g}, width 1 to {max(widths):g}{at}"
-    return _scenario(times.label, body, min(batches), f"{reach}; {'; '.join(times.notes)}")
+    return scenario_text(times.label, body, min(batches), f"{reach}; {'; '.join(times.notes)}")
 
 
 def passes_block(times: PassTimes, fit: LinearFit) -> str:
@@ -140,43 +140,44 @@ def passes_block(times: PassTimes, fit: LinearFit) -> str:
         "per_context_token": fit.per_context_token_s,
     }
     linear = "\n".join(
-        f"      {name}: {format_duration(_rounded(value))}"
-        for name, value in terms.items()
-        if value
+        f"      {name}: {format_duration(rounded(value))}" for name, value in terms.items() if value
     )
     source = f"{times.source} ({times.kind}): {fit.trust()}"
     widest = max(one.width for one in times.passes)
     body = (
         f"target:\n  round:\n    linear:\n{linear}\n"
         f"    evidence: {'fitted' if times.evidence == 'measured' else times.evidence}\n"
-        f"    source: {_folded(source, 6)}\n"
+        f"    source: {folded(source, 6)}\n"
         "speculation:\n  method: none"
     )
     batches = [one.batch for one in times.passes]
     reach = f"batch {min(batches):g} to {max(batches):g}, width 1 to {widest:g}"
-    return _scenario(times.label, body, 1.0, f"{reach}; {'; '.join((*times.notes, *fit.notes))}")
+    return scenario_text(
+        times.label, body, 1.0, f"{reach}; {'; '.join((*times.notes, *fit.notes))}"
+    )
 
 
-def _scenario(label: str, body: str, batch: float, trust: str) -> str:
+def scenario_text(label: str, body: str, batch: float, trust: str) -> str:
+    """Write a scenario around its costs: a name, a workload, and how far to trust it."""
     suffix = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-").lower()
     name = "-".join(filter(None, ("calibrated", suffix)))
     streams = max(1, round(batch))
-    evidence = f"record:\n  evidence: {_folded(f'specplan calibrate: {trust}', 4)}\n"
+    evidence = f"record:\n  evidence: {folded(f'specplan calibrate: {trust}', 4)}\n"
     return f"name: {name}\n{body}\n{_WORKLOAD.format(streams=streams)}{evidence}"
 
 
 def _cost(seconds: float, kind: str, source: str) -> str:
-    shown = format_duration(_rounded(seconds))
-    says = f"    source: {_folded(source, 6)}" if source else "    source: not stated"
+    shown = format_duration(rounded(seconds))
+    says = f"    source: {folded(source, 6)}" if source else "    source: not stated"
     return f"    constant: {shown}\n    evidence: {kind}\n{says}"
 
 
-def _rounded(seconds: float) -> float:
+def rounded(seconds: float) -> float:
     """Keep the digits that a measurement has."""
     return float(f"{seconds:.{DIGITS}g}")
 
 
-def _folded(text: str, indent: int) -> str:
+def folded(text: str, indent: int) -> str:
     """Write text as a folded YAML scalar, so that no terminal folds it into something else."""
     plain = "".join(one if one.isprintable() else "?" for one in text)
     blank = " " * indent

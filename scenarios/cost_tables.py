@@ -30,7 +30,9 @@ _MOST_HOLES_NAMED = 5
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
+    """One measured pass of a file: seconds over batch, width and context, and its place there."""
+
     batch: float
     width: float
     context: float
@@ -54,22 +56,7 @@ def read_cost_table(
     Raises ScenarioError with all faults: missing columns and units, what is not a number, times
     that are not positive, duplicates, holes, and times that fall with width.
     """
-    if path.suffix not in {".csv", ".json", ".parquet"}:
-        right = "a table ending in .csv, .json or .parquet"
-        raise ScenarioError(
-            Fault(f"{path.suffix or 'no'} ending is not known", right, file=str(path))
-        )
-    try:
-        records = _records(path)
-    except OSError as error:
-        right = "a table of pass times"
-        raise ScenarioError(
-            Fault(f"cannot be read: {error.strerror or error}", right, file=str(path))
-        ) from error
-    except ValueError as error:
-        right = "a list of objects with batch, width and a time"
-        raise ScenarioError(Fault(f"is not a table: {error}", right, file=str(path))) from error
-    rows = _parsed(path, records)
+    rows = read_rows(path)
     batches = sorted({row.batch for row in rows})
     widths = sorted({row.width for row in rows})
     contexts = sorted({row.context for row in rows})
@@ -94,6 +81,29 @@ def read_cost_table(
         raise ScenarioError(Fault(wrong, right, file=str(path))) from error
 
 
+def read_rows(path: Path) -> list[Row]:
+    """Read the passes of a file as they stand: any points, also some of them several times.
+
+    Raises ScenarioError as `read_cost_table`, but for duplicates, holes and falling times.
+    """
+    if path.suffix not in {".csv", ".json", ".parquet"}:
+        right = "a table ending in .csv, .json or .parquet"
+        raise ScenarioError(
+            Fault(f"{path.suffix or 'no'} ending is not known", right, file=str(path))
+        )
+    try:
+        records = _records(path)
+    except OSError as error:
+        right = "a table of pass times"
+        raise ScenarioError(
+            Fault(f"cannot be read: {error.strerror or error}", right, file=str(path))
+        ) from error
+    except ValueError as error:
+        right = "a list of objects with batch, width and a time"
+        raise ScenarioError(Fault(f"is not a table: {error}", right, file=str(path))) from error
+    return _parsed(path, records)
+
+
 def _records(path: Path) -> list[tuple[int, dict[str, Any]]]:
     """Read rows with their place, whatever the format."""
     if path.suffix == ".csv":
@@ -111,12 +121,12 @@ def _records(path: Path) -> list[tuple[int, dict[str, Any]]]:
     return list(enumerate(rows, start=1))
 
 
-def _parsed(path: Path, records: list[tuple[int, dict[str, Any]]]) -> list[_Row]:
+def _parsed(path: Path, records: list[tuple[int, dict[str, Any]]]) -> list[Row]:
     if not records:
         raise ScenarioError(Fault("has no rows", "one row per measured pass", file=str(path)))
     columns = _columns(path, [name for name in records[0][1] if name])
     faults: list[Fault] = []
-    rows: list[_Row] = []
+    rows: list[Row] = []
     for place, record in records:
         numbers: dict[str, float] = {}
         for field, (column, factor) in columns.items():
@@ -129,7 +139,7 @@ def _parsed(path: Path, records: list[tuple[int, dict[str, Any]]]) -> list[_Row]
                 numbers[field] = value * factor
         if len(numbers) == len(columns):
             numbers.setdefault("context", 0.0)
-            rows.append(_Row(**numbers, place=place))
+            rows.append(Row(**numbers, place=place))
     if faults:
         raise ScenarioError(faults)
     return rows
@@ -162,7 +172,7 @@ def _columns(path: Path, names: list[str]) -> dict[str, tuple[str, float]]:
     return found
 
 
-def _check_complete(path: Path, rows: list[_Row], axes: list[list[float]]) -> None:
+def _check_complete(path: Path, rows: list[Row], axes: list[list[float]]) -> None:
     """Refuse points measured twice and points of the grid that were not measured."""
     faults: list[Fault] = []
     seen: dict[tuple[float, ...], int] = {}

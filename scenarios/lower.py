@@ -81,6 +81,7 @@ def _roofline(block: RooflineCost) -> Cost:
         tensor_parallel=block.tensor_parallel,
         compute_efficiency=block.compute_efficiency,
         memory_efficiency=block.memory_efficiency,
+        slowdown=block.slowdown,
     )
 
 

@@ -27,6 +27,7 @@ def roofline_cost(
     tensor_parallel: int = 1,
     compute_efficiency: float | None = None,
     memory_efficiency: float | None = None,
+    slowdown: float = 1.0,
 ) -> Cost:
     """Price passes of the model in `config` on `tensor_parallel` GPUs by the roofline.
 
@@ -52,6 +53,7 @@ def roofline_cost(
             kv_dtype,
             tensor_parallel=tensor_parallel,
             efficiency=efficiency,
+            slowdown=slowdown,
         )
     except ValueError as error:
         wrong, _, right = str(error).rstrip(")").partition(" (")

@@ -7,7 +7,15 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from specplan.scenarios.fields import Choice, Count, Duration, FilePath, Fraction, Section
+from specplan.scenarios.fields import (
+    Choice,
+    Count,
+    Duration,
+    FilePath,
+    Fraction,
+    Positive,
+    Section,
+)
 
 Evidence = Literal["measured", "fitted", "datasheet", "assumed", "analytical"]
 WeightDtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "fp4", "mxfp4", "int4"]
@@ -53,6 +61,11 @@ class RooflineCost(Section):
     )
     compute_efficiency: Fraction | None = Field(
         default=None, description="Share of the datasheet's FLOP/s reached; absent: 0.80."
+    )
+    slowdown: Positive = Field(
+        default=1.0,
+        description="Multiplies what grows with the work: how far a stack stays behind these "
+        "efficiencies, as `specplan calibrate --gpu` fits it; `launch_floor` is its companion.",
     )
 
 

@@ -156,15 +156,10 @@ def _of_rows(rows: Rows, file: Path) -> list[PassTimes]:
         raise ScenarioError(
             Fault(f"a row cannot be used: {error}", "numbers in every row", name)
         ) from error
-    from specplan.scenarios.cost_tables import read_cost_table
+    from specplan.scenarios.cost_tables import read_rows
 
-    cost = read_cost_table(file)  # a table of our own: batch, width, maybe context, a time
-    passes = tuple(
-        Pass(float(batch), float(width), float(context), float(cost.values[i, j, k]))
-        for i, batch in enumerate(cost.batch_axis)
-        for j, width in enumerate(cost.width_axis)
-        for k, context in enumerate(cost.context_axis)
-    )
+    # A table of our own: batch, width, maybe context, a time. A fit needs no whole grid.
+    passes = tuple(Pass(x.batch, x.width, x.context, x.seconds) for x in read_rows(file))
     return [checked(PassTimes(name, "table", passes), name)]
 
 

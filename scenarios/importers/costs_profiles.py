@@ -41,9 +41,11 @@ def read_splitwise(rows: Sequence[Mapping[str, Any]], file: str) -> list[PassTim
     The context of a step is the prompt and half of the output; times are in milliseconds.
     """
     repeats: dict[str, dict[tuple[float, float], list[float]]] = {}
+    gpus: dict[str, int] = {}
     for row in rows:
         system = f"{row['model']} {row['hardware']} tp{row['tensor_parallel']}"
         place = (float(row["batch_size"]), float(row["prompt_size"]) + float(row["token_size"]) / 2)
+        gpus[system] = int(row["tensor_parallel"])
         repeats.setdefault(system, {}).setdefault(place, []).append(float(row["token_time"]))
     notes = (
         "medians over repeats; an older stack without captured graphs",
@@ -60,6 +62,7 @@ def read_splitwise(rows: Sequence[Mapping[str, Any]], file: str) -> list[PassTim
                 ),
                 notes,
                 label=system,
+                tensor_parallel=gpus[system],
             ),
             file,
         )

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specplan.models import cost
+from specplan.models.calibration import ScatterError, UndeterminedError
 from specplan.models.cost import Cost
 from specplan.models.hardware import Gpu, Model
 from specplan.models.layers import Attention, Layer, LinearAttention, Mlp
 from specplan.models.roofline import Efficiency, exp_of_negative, larger_of, roofline_of
-from specplan.models.roofline_fit import fitted_scales
+from specplan.models.roofline_fit import fit_roofline
 
 # Round numbers: 1 GB takes 1 ms, 1 TFLOP takes 10 ms.
 GPU = Gpu("round", 100e9, 1e12, {"bf16": 1e14, "fp8": 2e14}, 1e11)
@@ -143,23 +144,50 @@ def test_provenance_names_the_sources() -> None:
     assert (priced.provenance, priced.source) == ("datasheet", "round × dense, TP 1; ")
 
 
-def test_fitting_recovers_the_scales_it_was_made_with() -> None:
-    shapes = [roofline_of(GPU, DENSE, shards, Efficiency()) for shards in (1, 4)]
-    work = [
-        float(Cost("roofline", s.scaled(1, 0).coefficients()).seconds(8, 1, 512)) for s in shapes
-    ]
-    measured = [1.25 * w + 3.0 * s.fixed_s for w, s in zip(work, shapes, strict=True)]
-    assert fitted_scales(shapes, work, measured) == pytest.approx((1.25, 3.0))
+@given(
+    slowdown=st.floats(0.5, 3.0),
+    floor=st.floats(0.0, 1.0),
+    work=st.lists(st.floats(1e-3, 1e-1), min_size=3, max_size=12, unique=True),
+)
+def test_fitting_recovers_the_slowdown_and_floor_it_was_made_with(
+    slowdown: float, floor: float, work: list[float]
+) -> None:
+    """Passes made as max(s · work + latencies, floor), one on the roofline at least."""
+    done = np.array(sorted(work)) * np.linspace(1, 2, len(work))
+    fixed = 1e-3
+    busy = slowdown * done + fixed
+    floor_s = busy[0] + floor * (busy[-1] - busy[0]) * 0.9
+    fit = fit_roofline(done, fixed, np.maximum(busy, floor_s))
+    assert fit.slowdown == pytest.approx(slowdown, rel=1e-6)
+    assert fit.worst < 1e-6
+    assert fit.floor_s == pytest.approx(floor_s, rel=1e-6) or fit.floor_s == 0.0
+
+
+def test_passes_that_only_the_roofline_explains_have_no_floor() -> None:
+    fit = fit_roofline([0.01, 0.02, 0.04], 0.001, [0.016, 0.031, 0.061])
+    assert (round(fit.slowdown, 9), fit.floor_s) == (1.5, 0.0)
+
+
+def test_a_slower_roofline_keeps_its_latencies() -> None:
+    shape = roofline_of(GPU, DENSE, 1, Efficiency())
+    plain, slow = (
+        float(Cost("roofline", s.coefficients()).seconds(8, 4, 512))
+        for s in (shape, shape.slower(1.5))
+    )
+    assert slow - shape.fixed_s == pytest.approx(1.5 * (plain - shape.fixed_s))
+    with pytest.raises(ValueError, match=r"slowdown is 0 \(a finite number above 0\)"):
+        cost.roofline(GPU, DENSE, slowdown=0)
 
 
 def test_fitting_refuses_what_is_not_determined() -> None:
-    shape = roofline_of(GPU, DENSE, 1, Efficiency())
-    with pytest.raises(ValueError, match=r"1 rows cannot fit two numbers \(two rows or more\)"):
-        fitted_scales([shape], [1e-3], [2e-3])
-    with pytest.raises(ValueError, match="the rows are too much alike"):
-        fitted_scales([shape] * 2, [1e-3, 1e-3], [2e-3, 2e-3])
-    with pytest.raises(ValueError, match=r"measured times are \[0.0, 1.0\]"):
-        fitted_scales([shape] * 2, [1e-3, 2e-3], [0.0, 1.0])
+    with pytest.raises(UndeterminedError, match=r"1 pass is measured and two unknowns"):
+        fit_roofline(1e-3, 0.0, 2e-3)
+    with pytest.raises(UndeterminedError, match="slow work and a launch floor look alike"):
+        fit_roofline([1e-3, 1.05e-3], 0.0, [2e-3, 2e-3])
+    with pytest.raises(ValueError, match=r"a measured time is 0 s \(finite and above 0\)"):
+        fit_roofline([1e-3, 2e-3], 0.0, [0.0, 1.0])
+    with pytest.raises(ScatterError, match=r"4 passes scatter by \d+ % around the best roofline"):
+        fit_roofline([1e-3, 2e-3, 3e-3, 4e-3], 0.0, [5e-3, 1e-3, 9e-3, 1e-3])
 
 
 def test_bad_input() -> None:

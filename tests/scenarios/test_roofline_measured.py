@@ -16,7 +16,7 @@ from specplan.models.cost import Cost
 from specplan.models.hardware import Model
 from specplan.models.layers import Attention, Layer, Mlp
 from specplan.models.roofline import Efficiency, Roofline, roofline_of
-from specplan.models.roofline_fit import fitted_scales
+from specplan.models.roofline_fit import fit_roofline
 from specplan.scenarios.gpus import find_gpu
 from specplan.scenarios.model_config import read_model
 
@@ -119,20 +119,17 @@ def test_rtx_4090_kernels() -> None:
     rows = rtx_4090_rows()
     llama = read_model(DATA / "models" / "meta-llama--Meta-Llama-3.1-8B_config.json")
     datasheet = shape("rtx-4090", llama, 1)
-    work = np.array(
-        [
-            seconds(datasheet.scaled(work=1, fixed=0), b, c)
-            for b, c in zip(rows.n_decode, rows.kv_decode, strict=True)
-        ]
+    whole = np.array(
+        [seconds(datasheet, b, c) for b, c in zip(rows.n_decode, rows.kv_decode, strict=True)]
     )
-    measured = rows.measured_s.to_numpy()
-    error = np.abs((work + datasheet.fixed_s) / measured - 1)
+    work, measured = whole - datasheet.fixed_s, rows.measured_s.to_numpy()
+    error = np.abs(whole / measured - 1)
     assert np.median(error) <= 0.05
     assert np.quantile(error, 0.9) <= 0.10
     two = [int(rows.index[(rows.n_decode == b) & (rows.kv_decode == 1024)][0]) for b in (1, 128)]
-    by_work, by_launch = fitted_scales([datasheet] * 2, work[two], measured[two])
-    rest = np.delete(by_work * work + by_launch * datasheet.fixed_s, two)
-    assert np.median(np.abs(rest / np.delete(measured, two) - 1)) <= 0.03
+    fit = fit_roofline(work[two], datasheet.fixed_s, measured[two])
+    fitted = np.maximum(fit.slowdown * work + datasheet.fixed_s, fit.floor_s)
+    assert np.median(np.abs(np.delete(fitted / measured - 1, two))) <= 0.03
 
 
 @pytest.mark.parametrize(
@@ -147,22 +144,20 @@ def test_old_stack_with_two_rows_fitted(hardware: str, gpu: str) -> None:
         shape(gpu, models[m], int(n)) for m, n in zip(rows.model, rows.tensor_parallel, strict=True)
     ]
     context = rows.prompt_size + rows.token_size / 2
-    work = np.array(
-        [
-            seconds(s.scaled(work=1, fixed=0), b, c)
-            for s, b, c in zip(shapes, rows.batch_size, context, strict=True)
-        ]
+    whole = np.array(
+        [seconds(s, b, c) for s, b, c in zip(shapes, rows.batch_size, context, strict=True)]
     )
     fixed = np.array([s.fixed_s for s in shapes])
     measured = rows.token_time.to_numpy() / 1e3
     # Nothing fitted, the roofline is the floor that this stack's launches keep it far from.
-    assert np.mean(work + fixed < measured) >= 0.95
+    assert np.mean(whole < measured) >= 0.95
     first = (rows.model == "llama2-70b") & (rows.prompt_size == 512) & (rows.token_size == 128)
     two = [
         int(rows.index[first & (rows.batch_size == 1) & (rows.tensor_parallel == n)][0])
         for n in (2, 8)
     ]
-    by_work, by_launch = fitted_scales([shapes[i] for i in two], work[two], measured[two])
-    rest = np.delete(np.abs((by_work * work + by_launch * fixed) / measured - 1), two)
-    # 8.2 % on both GPUs: batch growth of this stack's Python is not in the roofline.
-    assert np.median(rest) <= 0.09
+    fit = fit_roofline((whole - fixed)[two], fixed[two], measured[two])
+    # One stream on two GPUs waits for memory, on eight for the host: ~30 ms a pass on H100.
+    assert fit.floor_s == pytest.approx(measured[two[1]])
+    fitted = np.maximum(fit.slowdown * (whole - fixed) + fixed, fit.floor_s)
+    assert np.median(np.abs(np.delete(fitted / measured - 1, two))) <= 0.07

@@ -173,7 +173,7 @@ def test_operators_need_a_model(tmp_path: Path) -> None:
         "n_prompt,n_gen,avg_ts\n0,128,0\n",
         "n_prompt,n_gen,avg_ns\n0,nan,1\n",
         "batch,width,ms\n1,1,0\n",
-        "batch,width,ms\n1,1,3\n2,2,3\n",
+        "batch,width,ms\n1,1,3\n1,2,2\n",
     ],
 )
 def test_broken_tables_are_faults(tmp_path: Path, rows: str) -> None:
