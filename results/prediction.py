@@ -13,13 +13,14 @@ from specplan.results import store
 from specplan.results.answer import Answer
 from specplan.results.searched import search_note
 from specplan.results.tables import bars, facts, heading, milliseconds, number, percent, times
+from specplan.results.tree_words import fastest_json, nodes, tree_rows
 from specplan.scenarios.memory import sized_from
-from specplan.scenarios.schema_tree import DEEPEST
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from specplan.models.speedup import Prediction
+    from specplan.models.trees import TreeChoice
     from specplan.scenarios.closed_form import OperatingPoint
     from specplan.scenarios.extrapolated import Band
     from specplan.scenarios.schema import Scenario
@@ -32,12 +33,14 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
     from specplan.results.handoff import handoff
     from specplan.scenarios.closed_form import operating_point, predict_at
     from specplan.scenarios.extrapolated import band
+    from specplan.scenarios.fastest_tree import fastest_for
 
     if output is not None:
         store.check_folder(output, force=force)
     point = operating_point(scenario)
     prediction = predict_at(scenario, point)
     record = handoff(scenario, prediction)
+    fastest = fastest_for(scenario, point)
     beyond = band(scenario, point, (int(prediction.gamma), int(prediction.best_gamma)))
     value = {
         "scenario_name": scenario.name,
@@ -45,7 +48,8 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
         "best_gamma_note": best_gamma_note(scenario, prediction),
         "extrapolation": beyond.value() if beyond else None,
         "verdict": verdict(prediction),
-        "tree": _nodes(scenario),
+        "tree": nodes(scenario),
+        "fastest_tree": fastest_json(fastest, prediction),
         "batch": point.batch,
         "context_tokens": point.context_tokens,
         "prefill_share": point.prefill_share,
@@ -66,7 +70,7 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
     if record.preserves_law is False:
         notes.append(record.sampling)
     notes += [f"warning: {text}" for text in beyond.warnings] if beyond else []
-    return Answer(value, _text(scenario, prediction, point, beyond), notes)
+    return Answer(value, _text(scenario, prediction, point, beyond, fastest), notes)
 
 
 def prediction_json(prediction: Prediction) -> dict[str, Any]:
@@ -129,12 +133,19 @@ def now(scenario: Scenario, p: Prediction) -> tuple[float, float]:
     return float(alpha), float(scenario.draft_step().seconds(1, 1))
 
 
-def _text(scenario: Scenario, p: Prediction, point: OperatingPoint, beyond: Band | None) -> Group:
+def _text(
+    scenario: Scenario,
+    p: Prediction,
+    point: OperatingPoint,
+    beyond: Band | None,
+    fastest: TreeChoice | None,
+) -> Group:
     title = Text.assemble((scenario.name, "bold"), ": ", (verdict(p), "bold"))
-    parts: list[RenderableType] = [title, Text(), facts(_decision(scenario, p))]
+    rows = [*_decision(scenario, p), *tree_rows(scenario, p, fastest)]
+    parts: list[RenderableType] = [title, Text(), facts(rows)]
     if beyond is not None:
-        rows = [f"γ = {gamma}: {beyond.words(int(gamma))}" for gamma in beyond.gamma]
-        parts += [Text(), facts([("Extrapolated", "; ".join([beyond.border, *rows]))])]
+        ends = [f"γ = {gamma}: {beyond.words(int(gamma))}" for gamma in beyond.gamma]
+        parts += [Text(), facts([("Extrapolated", "; ".join([beyond.border, *ends]))])]
     if int(p.gamma):
         parts += [heading(f"Where a token's {milliseconds(float(p.tpot_s))} go"), _waterfall(p)]
     parts += [Text(), facts(_separate_claims(p))]
@@ -177,7 +188,6 @@ def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
             f"{gamma + 1} tokens (γ = {gamma}, standard deviation "
             f"{float(p.tokens_per_round_variance) ** 0.5:.3g})",
         ),
-        *_tree(scenario),
         ("Break-even", _break_even(p, *now(scenario, p))),
         ("Best γ for these costs", best_words(scenario, p)),
         (
@@ -187,27 +197,6 @@ def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
         ),
     ]
     return rows
-
-
-def _nodes(scenario: Scenario) -> list[list[int]] | None:
-    """List the nodes that a round drafts, each by the ranks on its path; None for a chain."""
-    if scenario.speculation.method != "tree" or not scenario.gamma:
-        return None
-    return [list(path) for path in scenario.speculation.tree_paths]
-
-
-def _tree(scenario: Scenario) -> list[tuple[str, str]]:
-    """Describe the tree of a round: positions of the pass, root included, and nodes by level."""
-    nodes, tree = _nodes(scenario), scenario.speculation.tree
-    if nodes is None or tree is None:
-        return []
-    depth, depths = scenario.speculation.tree_levels, [len(node) for node in nodes]
-    by_level = ", ".join(str(depths.count(level)) for level in range(1, depth + 1))
-    chosen = "; no tree of this size keeps more (Sequoia)" if tree.budget else ""
-    if tree.budget and (tree.depth or DEEPEST) == depth:
-        chosen = f"; no tree of this size and depth up to {depth} keeps more (Sequoia)"
-    says = f"{len(nodes) + 1} nodes with the root, depth {depth}: {by_level} by level{chosen}"
-    return [("Tree", says)]
 
 
 def _break_even(p: Prediction, alpha_now: float, draft_now_s: float) -> str:
