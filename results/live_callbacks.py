@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from specplan.results.live_jobs import Job, Jobs
 from specplan.results.live_state import State as Sliders
 from specplan.results.live_state import named, query, read
 from specplan.results.live_view import Base, View
-from specplan.results.sections import figures_table, run_sections
+from specplan.results.sections import figures_table, measured_sections, run_sections
 from specplan.scenarios.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ CONTROLS = (
     State({"control": ALL}, "id"), State({"control": ALL}, "value"),
     State(CHOSEN, "id"), State(CHOSEN, "data"), State("base", "data"),
 )  # fmt: skip
+# `dcc.Location` adds an entry to the history at each step of a slider; Back is to leave the page.
+REPLACE = "search => history.replaceState(null, '', search)"
 PREPARING = "Preparing; the first run of an installation compiles the simulator, about 15 s."
-SHOWN = 7  # place of the sliders' texts among the outputs of a moved slider
+SHOWN = 6  # place of the sliders' texts among the outputs of a moved slider
 
 
 class Latest:
@@ -76,7 +79,7 @@ def _register_page(
     )  # fmt: skip
     def show(search: str | None, written: str | None) -> Any:
         if written is not None and search == written:
-            return no_update  # the page itself wrote this URL
+            return no_update  # the page itself wrote this URL; a part of it (#…) has changed
         name = named(search) or first
         if name not in names:
             return live_page.refused(f"`{name[:80]}` is no scenario of this page.", names)
@@ -86,6 +89,14 @@ def _register_page(
             return live_page.refused(str(error), names)
         state = read(search, base.scenario, base.controls)
         return live_page.page(base, state, names, token_hex(8))
+
+    app.clientside_callback(REPLACE, Input("written", "data"), prevent_initial_call=True)
+
+    @app.callback(Output("measured", "children"), Input("base", "data"))
+    @lru_cache(maxsize=16)  # fitted and predicted once, whatever the sliders say
+    def measure(target: str) -> Any:
+        sections = measured_sections([bases(target).scenario])
+        return [live_page.drawn(section, "measured") for section in sections]
 
 
 def _register_sliders(app: Dash, bases: Callable[[str], Base]) -> None:
@@ -107,7 +118,7 @@ def _register_sliders(app: Dash, bases: Callable[[str], Base]) -> None:
     slot = {part: {"part": part, "slot": ALL} for part in ("section", "title", "text", "figure")}
 
     @app.callback(
-        Output("url", "search"), Output("written", "data"), Output("verdict", "children"),
+        Output("written", "data"), Output("verdict", "children"),
         Output("alert", "children"), Output("facts", "children"), Output("command", "children"),
         Output("closed", "className"),
         Output({"shown": ALL}, "children"), Output({"group": ALL}, "hidden"),
@@ -117,10 +128,12 @@ def _register_sliders(app: Dash, bases: Callable[[str], Base]) -> None:
         Input({"control": ALL}, "value"), Input(CHOSEN, "data"),
         State({"control": ALL}, "id"), State(CHOSEN, "id"),
         State("base", "data"), State("token", "data"), State("url", "search"),
+        State("written", "data"),
     )  # fmt: skip
     def moved(  # noqa: PLR0917
         values: list[Any], choices: list[str], ids: list[dict[str, str]],
         groups: list[dict[str, str]], target: str, token: str, search: str | None,
+        written: str | None,
     ) -> Any:  # fmt: skip
         ticket = latest.ticket(token)
         with latest.turn:
@@ -128,7 +141,7 @@ def _register_sliders(app: Dash, bases: Callable[[str], Base]) -> None:
                 raise PreventUpdate
             base = bases(target)
             state = _state(base, ids, values, groups, choices)
-            ignored = read(search, base.scenario, base.controls).ignored
+            ignored = read(written or search, base.scenario, base.controls).ignored
             return _update(base, state, ignored)
 
 
@@ -152,14 +165,14 @@ def _update(base: Base, state: Sliders, ignored: Sequence[str]) -> list[Any]:
         faults = live_page.sentences([*complaints, *map(str, error.faults)])
         slots = [[no_update] * live_page.SLOTS] * 4
         verdict = "These settings do not go together; the figures are those of before."
-        return [search, search, verdict, faults, no_update, no_update, "figures stale",
+        return [search, verdict, faults, no_update, no_update, "figures stale",
                 shown, hidden, limits, *slots]  # fmt: skip
     figures = [section for section in sections if section.figure is not None]
     words = [sentence for s in sections if s.figure is None for sentence in s.sentences]
     left_out = [f"Left out here: {'; '.join(view.notes)}."] if view.notes else []
     empty = live_page.SLOTS - len(figures)
     return [
-        search, search, view.verdict, live_page.sentences(complaints),
+        search, view.verdict, live_page.sentences(complaints),
         [
             live_page.facts(view.facts, "Closed form"),
             *live_page.sentences([*words, *left_out]),
@@ -252,11 +265,7 @@ def _progress(job: Job) -> list[Any]:
 def run_parts(run: Recorded) -> list[Any]:
     """Draw a finished simulation: its figures as a table, then pictures."""
     sections = [*figures_table([run]), *run_sections([run])]
-    return [
-        live_page.drawn(section, index)
-        for index, section in enumerate(sections)
-        if section.figure is not None or section.table
-    ]
+    return [live_page.drawn(section, index) for index, section in enumerate(sections)]
 
 
 def _base_and_state(  # noqa: PLR0917

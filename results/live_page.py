@@ -128,6 +128,7 @@ def page(base: Base, state: State, names: Sequence[str], token: str) -> list[Any
                             [_slot(index) for index in range(SLOTS)],
                             id="closed", className="figures",
                         ),
+                        html.Div(id="measured"),
                         html.H2("Simulation", id="simulation"),
                         html.Div("Not simulated yet.", id="simulated", className="figures"),
                     ]
@@ -158,17 +159,14 @@ def facts(rows: Iterable[Sequence[str]], caption: str) -> Any:
     )  # fmt: skip
 
 
-def drawn(section: Section, index: int) -> Any:
-    """One section of a finished simulation."""
-    return html.Section(
-        [
-            html.H3(section.title),
-            *sentences(section.sentences),
-            facts(section.table[1:], section.title)
-            if section.figure is None
-            else _figure({"run": index}, section.title, section.figure),
-        ]
-    )
+def drawn(section: Section, name: int | str) -> Any:
+    """Lay out one section with its figure, or else its table; `name` is the figure's own."""
+    shown = []
+    if section.figure is not None:
+        shown = [_figure({"run": name}, section.title, section.figure)]
+    elif section.table:
+        shown = [facts(section.table[1:], section.title)]
+    return html.Section([html.H3(section.title), *sentences(section.sentences), *shown])
 
 
 def sentences(lines: Iterable[str]) -> list[Any]:

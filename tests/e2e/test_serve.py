@@ -41,7 +41,7 @@ def test_the_page_shows_the_closed_form_and_asks_nobody_else(
         ready(url)
         figures = browser.figures()
         assert {title: len(traces) for title, traces in figures.items()} == {
-            "Where a token's time goes": 5,
+            "Where a token's time goes": 4,
             "Which γ": 2,
             "How slow may the draft be": 3,
             "Acceptance by draft position": 2,
@@ -69,11 +69,13 @@ def test_moved_sliders_move_picture_url_command_and_file(
 
     with serving() as url:
         ready(url)
+        entries = browser.driver.execute_script("return history.length")
         slider = browser.find("""input[id='{"control":"draft.step"}']""")
         slider.send_keys(Keys.ARROW_RIGHT * 30)
         browser.until(lambda: "0.875x" in browser.text("#verdict"), "the verdict at 50 ms")
         query = parse_qs(urlsplit(browser.driver.current_url).query)
         assert query == {"scenario": ["toy-20ms"], "draft.step": ["50 ms"]}
+        assert browser.driver.execute_script("return history.length") == entries
         browser.until(
             lambda: browser.figures()["Which γ"][0]["y"][2] == pytest.approx(0.875), "the curve"
         )
@@ -94,6 +96,17 @@ def test_moved_sliders_move_picture_url_command_and_file(
         ready(there)
         assert "0.875x" in browser.text("#verdict")
         assert browser.driver.current_url == there
+        assert browser.complaints() == []
+
+
+def test_what_was_measured_is_drawn(browser: Any, serving: Any, ready: Any) -> None:
+    """7.52, 7.00 and 5.73 ms per token (Chen et al. 2023, Table 1); the speedups are fitted."""
+    with serving("chinchilla") as url:
+        ready(url)
+        title = "Predicted against measured"
+        browser.until(lambda: title in browser.drawn(), "the measurements")
+        measured = browser.figures()[title][0]["x"]
+        assert sorted(measured) == [5.73, 7.0, 7.52]
         assert browser.complaints() == []
 
 
