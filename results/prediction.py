@@ -17,10 +17,11 @@ from specplan.results.tree_words import fastest_json, nodes, tree_rows
 from specplan.scenarios.memory import sized_from
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from specplan.models.speedup import Prediction
-    from specplan.models.trees import TreeChoice
+    from specplan.scenarios.adaptive import Adapted
     from specplan.scenarios.closed_form import OperatingPoint
     from specplan.scenarios.extrapolated import Band
     from specplan.scenarios.schema import Scenario
@@ -31,6 +32,7 @@ SAME = 5e-4  # speedups closer to 1 than this are called "as fast as"
 def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> Answer:
     """Compute the closed form of `scenario`; `output` gets `prediction.json` and the scenario."""
     from specplan.results.handoff import handoff
+    from specplan.scenarios.adaptive import long_run
     from specplan.scenarios.closed_form import operating_point, predict_at
     from specplan.scenarios.extrapolated import band
     from specplan.scenarios.fastest_tree import fastest_for
@@ -40,12 +42,13 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
     point = operating_point(scenario)
     prediction = predict_at(scenario, point)
     record = handoff(scenario, prediction)
-    fastest = fastest_for(scenario, point)
+    fastest, moving = fastest_for(scenario, point), long_run(scenario, point)
     beyond = band(scenario, point, (int(prediction.gamma), int(prediction.best_gamma)))
     value = {
         "scenario_name": scenario.name,
         **prediction_json(prediction),
         "best_gamma_note": best_gamma_note(scenario, prediction),
+        "adaptive_gamma": dataclasses.asdict(moving) if moving else None,
         "extrapolation": beyond.value() if beyond else None,
         "verdict": verdict(prediction),
         "tree": nodes(scenario),
@@ -70,7 +73,12 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
     if record.preserves_law is False:
         notes.append(record.sampling)
     notes += [f"warning: {text}" for text in beyond.warnings] if beyond else []
-    return Answer(value, _text(scenario, prediction, point, beyond, fastest), notes)
+    tree = tree_rows(scenario, prediction, fastest)
+    return Answer(
+        value,
+        _text(scenario, prediction, point, beyond, [*tree, *_moving(scenario, moving)]),
+        notes,
+    )
 
 
 def prediction_json(prediction: Prediction) -> dict[str, Any]:
@@ -138,11 +146,10 @@ def _text(
     p: Prediction,
     point: OperatingPoint,
     beyond: Band | None,
-    fastest: TreeChoice | None,
+    more: Sequence[tuple[str, str]],
 ) -> Group:
     title = Text.assemble((scenario.name, "bold"), ": ", (verdict(p), "bold"))
-    rows = [*_decision(scenario, p), *tree_rows(scenario, p, fastest)]
-    parts: list[RenderableType] = [title, Text(), facts(rows)]
+    parts: list[RenderableType] = [title, Text(), facts([*_decision(scenario, p), *more])]
     if beyond is not None:
         ends = [f"γ = {gamma}: {beyond.words(int(gamma))}" for gamma in beyond.gamma]
         parts += [Text(), facts([("Extrapolated", "; ".join([beyond.border, *ends]))])]
@@ -197,6 +204,17 @@ def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
         ),
     ]
     return rows
+
+
+def _moving(scenario: Scenario, found: Adapted | None) -> list[tuple[str, str]]:
+    """Tell what γ becomes where the policy moves it by request."""
+    if found is None:
+        return []
+    says = (
+        f"γ is {found.mean_gamma:.4g} on average in the long run, {found.tokens_per_round:.4g} "
+        f"tokens a round: {milliseconds(found.tpot_s)} per token, {times(found.speedup)}"
+    )
+    return [(f"Policy {scenario.speculation.policy.kind}", says)]
 
 
 def _break_even(p: Prediction, alpha_now: float, draft_now_s: float) -> str:
