@@ -51,6 +51,10 @@ alone, without a fixed cost of a round, and was 3 to 23 % off; its largest batch
 now determines that cost (`speculation.overhead`), as the rule of both ends has it. N-gram at 8
 requests/s came out five times too fast until a round had a cost of each sequence, which that row
 now determines. The AMUSD draft step is not scaled with the plain step: that contradicted a row.
+
+Rooflines, which no row here uses, are held against measured steps in docs/model.md; two of those
+steps have no recorded concurrency, take 1.3 and 3.1 times what the roofline says, and count as not
+comparable.
 """
 
 

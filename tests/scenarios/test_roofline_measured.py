@@ -17,7 +17,7 @@ from specplan.models.hardware import Model
 from specplan.models.layers import Attention, Layer, Mlp
 from specplan.models.roofline import Efficiency, Roofline, roofline_of
 from specplan.models.roofline_fit import fit_roofline
-from specplan.scenarios.gpus import find_gpu
+from specplan.scenarios.gpus import find_gpu, gpu_table
 from specplan.scenarios.model_config import read_model
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -71,13 +71,14 @@ def dense_errors() -> pd.Series:
 
 
 def test_dense_rows_of_modern_engines(dense_errors: pd.Series) -> None:
-    """Rows that recorded how many requests ran at once: median ≤ 15 %, p90 ≤ 35 %.
+    """Rows whose concurrency was recorded: median ≤ 15 %, p90 ≤ 35 %; the other two are no steps.
 
-    Two of the five dense rows come from a gap analysis without `silicon_concurrency`: their batch
-    is the configurator's own setting, which nobody checked against the run, and their first tokens
-    took 16 s and 54 s, many times a prefill of 4,000 tokens. So they are no measurement of a step
-    at a known batch, and stand apart. One is 25 % off. The other (424 streams on 8 H100, 113 ms
-    where their cache can be read in 21 ms and the model says 36) alone would lift p90 to 51 %.
+    Two of the five dense rows come from a gap analysis without `silicon_concurrency`. What is in
+    their batch columns is what the configurator chose, not what ran: their first tokens took 16 and
+    54 s, a hundred times one prefill, so far more requests were there than places. A time per token
+    that holds waiting for a place is no step, and no roofline can tell how many waited: 424 streams
+    on 8 H100 are said to take 113 ms a step, where weights and cache can be read in 21 ms. So they
+    are not comparable, and p90 over all five (51 %) is a figure of those two, not of the roofline.
     """
     assert len(dense_errors) == 5
     unrecorded = ["gb200 trtllm agg", "h100_sxm sglang disagg"]
@@ -85,6 +86,7 @@ def test_dense_rows_of_modern_engines(dense_errors: pd.Series) -> None:
     assert recorded.median() <= 0.15
     assert np.quantile(recorded, 0.9) <= 0.35
     assert dense_errors.abs().median() <= 0.15  # with them, too
+    assert np.quantile(dense_errors.abs(), 0.9) > 0.35  # with them, not: nobody shall claim it
     assert (dense_errors[unrecorded] < -0.2).all()  # both are slower than a step of their batch
 
 
@@ -95,6 +97,38 @@ def test_which_dense_rows_recorded_their_concurrency() -> None:
     assert rows[~stated].system.tolist() == ["gb200", "h100_sxm"]
     assert (rows[~stated].silicon_ttft_ms > 16_000).all()
     assert (rows[stated].silicon_ttft_ms < 2_600).all()
+
+
+MIXTURES = {
+    "deepseek-ai/DeepSeek-V3": "deepseek-ai--DeepSeek-V3",
+    "deepseek-ai/DeepSeek-R1": "deepseek-ai--DeepSeek-V3",
+    "Qwen/Qwen3-235B-A22B-FP8": "Qwen--Qwen3-235B-A22B",
+}
+
+
+def test_mixtures_of_experts() -> None:
+    """Tensor-parallel rows with a recorded concurrency: median 24 %, the worst 76 %.
+
+    Attention data-parallel rows are apart: expert parallelism is not priced. Part of what is left
+    is not the roofline's: some rows ran with multi-token prediction and do not say so. DeepSeek on
+    8 H200 under TensorRT-LLM, 16 streams, takes 20.4 ms in one row, as predicted, in another 11.4.
+    """
+    table = pd.read_csv(DATA / "steptime" / "aiconfigurator" / "silicon_refs.csv")
+    errors: list[float] = []
+    for _, row in table[table.model_path.isin(MIXTURES)].iterrows():
+        decode = "decode_" if row["mode"] == "disagg" else ""
+        gpu, replicas = row.system.replace("_", "-"), row[f"{decode}attention_dp_size"]
+        recorded = "silicon_concurrency=" in row.silicon_data_source
+        if gpu in gpu_table() and recorded and not replicas > 1:  # NaN is none
+            model = read_model(DATA / "models" / f"{MIXTURES[row.model_path]}_config.json")
+            shards = int(row[f"{decode}tp_size"])
+            priced = shape(gpu, model.with_dtype(row.precision), shards)
+            predicted = tpot_s(row, priced, int(row[f"{decode}batch_size"]))
+            errors.append(predicted * 1e3 / row.silicon_tpot_ms - 1)
+    assert len(errors) == 12
+    assert np.median(np.abs(errors)) <= 0.25
+    assert min(errors) >= -0.4
+    assert max(errors) <= 0.8
 
 
 def rtx_4090_rows() -> pd.DataFrame:
