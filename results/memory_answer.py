@@ -147,9 +147,7 @@ def _draft_costs(found: Sequence[Held]) -> dict[str, Any] | None:
 def _text(value: dict[str, Any], found: Sequence[Held], scenario: Scenario) -> Group:
     parts: list[RenderableType] = [Text(_verdict(value, scenario), style="bold")]
     if found[0].parts:
-        names = list(
-            dict.fromkeys(part for one in found for part, size in one.parts.items() if size)
-        )
+        names = [part for part in found[0].parts if any(one.parts.get(part) for one in found)]
         rows = [(part, *(_gb(one.parts.get(part)) for one in found)) for part in names]
         where = "a GPU" if "target" in names else "the KV cache"
         parts += [Text(), columns((f"GB of {where}", *(one.name for one in found)), rows)]
