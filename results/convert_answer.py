@@ -9,6 +9,7 @@ from rich.text import Text
 
 from specplan.models.evidence import Evidence
 from specplan.models.extrapolation import extrapolate
+from specplan.models.long_run import tokens_per_synchronized_round
 from specplan.models.mixing import mixed_speedup
 from specplan.models.quantities import quantities
 from specplan.models.readings import Reading, interpret
@@ -146,8 +147,15 @@ def _row(reading: Reading, stated: Stated) -> dict[str, Any]:
     tau = row["tokens_per_round"]
     if tau is not None:
         row |= _clock_figures(tau, stated)
+    if stated.batch and reading.unconditional is not None:
+        slowest, fastest = tokens_per_synchronized_round(reading.unconditional, stated.batch)
+        row |= {"tokens_per_round_in_step": float(slowest), "most_tokens_in_step": float(fastest)}
     warnings = [*stated.warnings, *reading.warnings, *_own_warnings(reading, row, stated)]
     row["missing"] = _missing(row)
+    if stated.batch and reading.unconditional is None:
+        row["missing"].append(
+            "acceptance by position: a batch kept in step needs it (gamma, a list)"
+        )
     row["warnings"] = [{"code": code, "text": text} for code, text in warnings]
     return row
 

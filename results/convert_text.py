@@ -29,6 +29,8 @@ _SHOWN = (
     ("drafted per round", "drafted_per_round"),
     ("share of rounds that draft", "draft_probability"),
     ("tokens per round, all rounds", "tokens_per_round"),
+    ("τ of a batch kept in step", "tokens_per_round_in_step"),
+    ("τ of its fastest sequence", "most_tokens_in_step"),
     ("implied round cost R/T", "implied_round_cost_ratio"),
     ("speedup", "speedup"),
     ("round time (s)", "round_s"),

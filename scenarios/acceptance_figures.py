@@ -33,7 +33,7 @@ COUNT_LISTS = ("histogram", "accepted_per_position", "drafted_per_position")
 SWEEPS = ("lengths_by_gamma", "rates_by_gamma")
 TIMES = ("itl", "tpot", "speedup", "round_cost", "tokens_per_s")
 MIXTURE = ("speedups", "token_shares")
-PLAIN = ("gamma", "block_size", "engine", "fill", "dataset")
+PLAIN = ("gamma", "block_size", "engine", "fill", "dataset", "batch")
 
 NAMES: tuple[str, ...] = (
     *PLAIN, *LENGTH_NAMES, *SHARE_NAMES, *LIST_NAMES, *COUNT_NAMES, *COUNT_LISTS, *SWEEPS, *TIMES,
@@ -46,7 +46,8 @@ NAMES: tuple[str, ...] = (
 class Stated:
     """Evidence, what its text needed to be warned about, and the figures that are no acceptance.
 
-    speedup over plain decoding, round_cost = R/T, tokens_per_s of one stream; None if not stated.
+    speedup over plain decoding, round_cost = R/T, tokens_per_s of one stream, batch of sequences
+    that an engine keeps in step; None if not stated.
     """
 
     evidence: Evidence
@@ -55,6 +56,7 @@ class Stated:
     round_cost: float | None = None
     tokens_per_s: float | None = None
     dataset: str | None = None
+    batch: int | None = None
 
 
 def stated_texts(arguments: Sequence[str]) -> tuple[dict[str, str], str | None]:
@@ -127,7 +129,9 @@ def read_stated(texts: Mapping[str, str]) -> Stated:
         )
     except ValueError as error:
         raise ScenarioError(Fault(str(error), field="counts")) from error
-    return Stated(evidence, tuple(warnings), **times, dataset=texts.get("dataset"))
+    batch = read_whole(texts["batch"], "batch") if "batch" in texts else None
+    _positive(texts.get("batch", "1"), "batch")
+    return Stated(evidence, tuple(warnings), **times, dataset=texts.get("dataset"), batch=batch)
 
 
 def read_mixture(texts: Mapping[str, str]) -> tuple[list[float], list[float] | None]:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from specplan.results.convert_answer import convert_answer
+from specplan.scenarios.errors import ScenarioError
 
 
 def convert(**texts: str) -> dict[str, Any]:
@@ -72,3 +73,20 @@ def test_variance_of_the_minimum_variance_schedule() -> None:
     assert answer["acceptance_length"] == pytest.approx(3.5, abs=1e-9)
     assert answer["tokens_per_round_variance"] == pytest.approx(0.25, abs=1e-9)
     assert answer["accepted_length_law"] == pytest.approx([0, 0, 0.5, 0.5, 0], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("batch", "slowest", "fastest"),
+    # published.json sync-batch-min: α .8, γ 4; all requests advance by the batch's minimum
+    [(1, 3.3616, 3.3616), (2, 2.479516, 4.243684), (8, 1.201434, 4.981736), (32, 1.000793, 5.0)],
+)
+def test_a_batch_kept_in_step(batch: int, slowest: float, fastest: float) -> None:
+    answer = convert(gamma="4", alpha="0.8", batch=str(batch))
+    assert answer["tokens_per_round_in_step"] == pytest.approx(slowest, abs=1e-5)
+    assert answer["most_tokens_in_step"] == pytest.approx(fastest, abs=1e-5)
+
+
+@pytest.mark.parametrize("batch", ["2.5", "0", "-1"])
+def test_a_batch_is_a_whole_number_of_sequences(batch: str) -> None:
+    with pytest.raises(ScenarioError, match="batch"):
+        convert(gamma="4", alpha="0.8", batch=batch)
