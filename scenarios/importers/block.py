@@ -50,7 +50,23 @@ def speculation(pooled: Evidence) -> dict[str, Any]:
     if share is not None and share < 1:
         found["draft_probability"] = round(share, DIGITS)
     found["acceptance"] = _acceptance(pooled)
+    if pooled.tree and pooled.tree_nodes and pooled.gamma:
+        nodes = [list(path) for path in spread_nodes(pooled.tree_nodes, pooled.gamma)]
+        return {"method": "tree", "tree": {"nodes": nodes}, "acceptance": found["acceptance"]}
     return found
+
+
+def spread_nodes(nodes: int, depth: int) -> list[tuple[int, ...]]:
+    """Return a tree of so many nodes and levels, level by level as equal as can be.
+
+    What a round costs depends on both numbers, and on the shape only by how a level's draft step
+    grows with its nodes; files state the numbers alone.
+
+    >>> spread_nodes(5, 2)
+    [(0,), (1,), (2,), (0, 0), (0, 1)]
+    """
+    sizes = [nodes // depth + (level < nodes % depth) for level in range(depth)]
+    return [(*[0] * level, rank) for level, size in enumerate(sizes) for rank in range(size)]
 
 
 def scenario_method(engine_method: str) -> str | None:
@@ -122,12 +138,17 @@ def to_yaml(pooled: Evidence, group: Sequence[Evidence]) -> str:
         comments.append(" ".join(filter(None, ("model", pooled.model, pooled.label))))
     comments += [f"dropped: {text}" for text in pooled.dropped]
     comments += [f"note: {text}" for text in (*pooled.warnings, scatter(group)) if text]
-    if "gamma" not in fields:
+    if "tree" in fields:
+        comments.append(
+            f"tree: the file states {pooled.tree_nodes} nodes and {pooled.gamma} levels, not which "
+            "nodes; they are spread over the levels, so that widths and depth are right"
+        )
+    elif "gamma" not in fields:
         comments.append("gamma: not in the file; --gamma states it")
     body = ["speculation:"]
     for name, value in fields.items():
-        if name == "acceptance":
-            body.append("  acceptance:")
+        if isinstance(value, dict):
+            body.append(f"  {name}:")
             body += [_field(f"    {key}", inner) for key, inner in value.items()]
         else:
             body.append(_field(f"  {name}", value) + _remark(name, pooled))

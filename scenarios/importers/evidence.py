@@ -64,6 +64,7 @@ class Evidence:
     `unconditional[i]` is accepted at position i+1 / drafting rounds, `histogram[j]` the rounds
     that accepted exactly j, `acceptance_length` τ = 1 + accepted / drafting rounds (with bonus).
     `gamma` is the configured draft length, 0 for a run without speculation, None if not stated.
+    `tree_nodes` are the proposals of a round of a tree, where γ is its depth.
     `request_lengths` are τ of single requests, `recorded` accepted tokens round by round.
     `rounding` is half of the last printed digit of the rates (0 where they are counts).
     Two pieces of evidence belong to one block when `group` is equal.
@@ -85,17 +86,19 @@ class Evidence:
     recorded: tuple[int, ...] = ()
     rounding: float = 0.0
     tree: bool = False
+    tree_nodes: int | None = None
     latency: Latency = field(default_factory=Latency)
     dropped: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
-    def group(self) -> tuple[str, str, int | None, str, str]:
-        """Return what must be equal to pool: model, label, γ, method, and the kind of file.
+    def group(self) -> tuple[object, ...]:
+        """Return what must be equal to pool: model, label, γ, method, kind of file, tree.
 
         A log and a scrape of one server are two views of the same rounds, not more rounds.
         """
-        return (self.model, self.label, self.gamma, self.method, self.source.kind)
+        source, drafts = self.source.kind, (self.gamma, self.method, self.tree_nodes)
+        return (self.model, self.label, source, *drafts)
 
     @property
     def says_acceptance(self) -> bool:

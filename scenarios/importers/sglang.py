@@ -70,7 +70,7 @@ def read_bench(record: Record) -> Evidence:
     if tau is None:
         return replace(base, gamma=0)
     server = record.record("server_info")
-    gamma, tree = _drafts(server)
+    gamma, nodes = _drafts(server)
     rounds = None
     if output and completed and output > completed and tau >= 1:
         rounds = (output - completed) / tau
@@ -79,7 +79,8 @@ def read_bench(record: Record) -> Evidence:
             base,
             method=server.text("speculative_algorithm").lower() if server else "",
             gamma=gamma,
-            tree=tree,
+            tree=nodes is not None,
+            tree_nodes=nodes or None,
             drafting_rounds=rounds,
             accepted_tokens=rounds * (tau - 1) if rounds else None,
             acceptance_length=tau,
@@ -88,7 +89,7 @@ def read_bench(record: Record) -> Evidence:
                 *base.warnings,
                 "accept_length is that of data-parallel rank 0 since the server started; rounds "
                 "are (output tokens − requests) / accept_length",
-                *(_TREE if tree else ()),
+                *(_TREE if nodes is not None else ()),
             ),
         )
     )
@@ -99,19 +100,21 @@ _TREE = (
 )
 
 
-def _drafts(server: Record | None) -> tuple[int | None, bool]:
-    """Return γ and whether the draft is a tree, from the server's own flags."""
+def _drafts(server: Record | None) -> tuple[int | None, int | None]:
+    """Return γ and the nodes of a tree (0: not stated; None: a chain), from the server's flags."""
     if server is None:
-        return None, False
+        return None, None
     steps, width = (
         server.count("speculative_num_steps"),
         server.count("speculative_num_draft_tokens"),
     )
     if (server.count("speculative_eagle_topk") or 1) > 1:
-        return (int(steps) if steps else None), True
+        nodes = int(width) - 1 if width and width > 1 else 0
+        # A tree of fewer nodes than levels is at most so deep, however many steps are drafted.
+        return (min(int(steps), nodes or int(steps)) if steps else None), nodes
     if width is not None and width > 1:
-        return int(width) - 1, False
-    return (int(steps) if steps else None), False
+        return int(width) - 1, None
+    return (int(steps) if steps else None), None
 
 
 def read_one_batch(record: Record) -> Evidence:

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.importers.block import speculation
 from specplan.scenarios.importers.evidence import Evidence
+from specplan.scenarios.importers.pool import groups
 from specplan.scenarios.importers.recognise import read_file
+from specplan.scenarios.load import load
 
 
 def read(tmp_path: Path, *documents: object) -> list[Evidence]:
@@ -99,8 +103,42 @@ def test_sglang_tree(tmp_path: Path) -> None:
     (found,) = read(
         tmp_path, {**SGLANG, "server_info": {**server, "speculative_num_draft_tokens": 8}}
     )
-    assert (found.gamma, found.tree) == (3, True)
+    assert (found.gamma, found.tree, found.tree_nodes) == (3, True, 7)
     assert "a tree" in found.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    # reports.json C35: steps, top-k, drafts; a tree of 3 nodes is at most 3 levels deep
+    ("steps", "drafts", "nodes", "gamma"),
+    [(3, 8, 7, 3), (7, 16, 15, 7), (8, 60, 59, 8), (8, 4, 3, 3), (3, 1, None, 3)],
+)
+def test_a_tree_becomes_a_block(
+    tmp_path: Path, steps: int, drafts: int, nodes: int | None, gamma: int
+) -> None:
+    server = {
+        "speculative_num_steps": steps,
+        "speculative_eagle_topk": 8,
+        "speculative_num_draft_tokens": drafts,
+    }
+    (found,) = read(tmp_path, {**SGLANG, "server_info": server})
+    assert (found.gamma, found.tree_nodes) == (gamma, nodes)
+    block = speculation(found)
+    if nodes is None:  # its width is not stated: no tree can be
+        assert (block["method"], block["gamma"]) == ("draft_model", gamma)
+        return
+    assert block["method"] == "tree"
+    scenario = load("toy-20ms", [f"speculation={json.dumps(block)}"])
+    assert (scenario.gamma, scenario.verify_width) == (gamma, nodes + 1)
+    assert float(predict(scenario).tokens_per_round) == pytest.approx(2.5)
+
+
+def test_trees_of_different_sizes_are_not_pooled(tmp_path: Path) -> None:
+    server = {"speculative_num_steps": 3, "speculative_eagle_topk": 3}
+    runs = [
+        {**SGLANG, "server_info": {**server, "speculative_num_draft_tokens": drafts}}
+        for drafts in (4, 8)
+    ]
+    assert len(groups(read(tmp_path, *runs))) == 2
 
 
 def test_sglang_without_speculation_is_a_baseline(tmp_path: Path) -> None:
