@@ -119,7 +119,7 @@ def _gammas(
     """Return the draft lengths to try: the known one, or those that a share and a τ can settle."""
     if gamma is not None:
         return [gamma]
-    need = [s for s in combination if s.reading in {"acceptance_rate", "efficiency"}]
+    need = [s for s in combination if s.reading in {"acceptance_rate", "efficiency", "alpha"}]
     known = [s for s in combination if s.tokens_per_round(None) is not None]
     if need and known and (counts is None or counts.drafted_per_round is None):
         return list(GAMMAS_TRIED)

@@ -190,3 +190,19 @@ def test_mixtures_that_do_not_add_up(texts: dict[str, str]) -> None:
 def test_c76_random_text_is_warned_about() -> None:
     answer = convert(gamma="4", acceptance_length="3.3", dataset="random")
     assert "synthetic_acceptance" in codes(answer)
+
+
+def test_c67_a_rate_of_unknown_meaning_is_no_alpha_that_no_chain_reaches() -> None:
+    """τ 3.458 at a share of .3116: as α it stays below 1/(1 − .3116) = 1.453 for any γ."""
+    answer = convert(itl="8.23ms", tpot="2.38ms", rate="31.16%")
+    by_reading = {row["reading"]["rate"]: row["gamma"] for row in answer["readings"]}
+    # 1 + 8 · .3116 = 3.49 and 11 · .3116 = 3.43 both fit; accepted/drafted is the usual one
+    assert by_reading == {"acceptance_rate": 8, "efficiency": 10}
+    assert answer["usual_reading"]["rate"] == "acceptance_rate"
+
+
+def test_alpha_and_tau_settle_gamma() -> None:
+    answer = convert(alpha="0.8", acceptance_length="3.36")  # (1 − .8^5)/.2 = 3.3616
+    assert answer["gamma"] == 4
+    with pytest.raises(ScenarioError, match=r"cannot both hold"):
+        convert(alpha="0.65", acceptance_length="3.25")
