@@ -63,7 +63,8 @@ class Cost:
     """The price of a pass: a formula and its numbers, what is put around it, and where it is from.
 
     `launch_floor_s` is a duration below which no pass gets; `overhead_s` is added to every pass.
-    `provenance` is one of `PROVENANCES`; `source` says where the numbers were found.
+    `provenance` is one of `PROVENANCES`; `source` says where the numbers were found, `name` whose
+    cost it is, as errors call it.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class Cost:
     overhead_s: float = 0.0
     provenance: str = "assumed"
     source: str = ""
+    name: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -133,12 +135,14 @@ class Cost:
         return np.asarray(seconds(*self.arrays(), *totals), dtype=np.float64)
 
     def reach(self) -> str:
-        """Say which passes a table covers.
+        """Say which passes a table covers; one context is for all.
 
         >>> table([1, 8], [1, 5], [[0.010, 0.012], [0.014, 0.020]]).reach()
-        'batch 1 to 8, width 1 to 5, context 0 to 0'
+        'batch 1 to 8, width 1 to 5'
         """
-        axes = {"batch": self.batch_axis, "width": self.width_axis, "context": self.context_axis}
+        axes = {"batch": self.batch_axis, "width": self.width_axis}
+        if self.context_axis.size > 1:
+            axes["context"] = self.context_axis
         return ", ".join(f"{name} {axis[0]:g} to {axis[-1]:g}" for name, axis in axes.items())
 
     def _warn_or_refuse_outside(self, totals: tuple[NDArray[np.float64], ...]) -> None:
@@ -155,8 +159,10 @@ class Cost:
         sentence = (
             f"batch {batch:g}, width {width:g}{context} is outside the cost table: {self.reach()}"
         )
+        sentence = f"{self.name}: {sentence}" if self.name else sentence
         if rule == "refuse":
-            raise ValueError(f"{sentence} (measure there, or name a rule: outside: hold or extend)")
+            right = "measure there, or name a rule: `outside: hold` or `outside: extend`"
+            raise ValueError(f"{sentence} ({right})")
         warnings.warn(f"{sentence}; rule {rule!r} is applied", stacklevel=3)
 
     def composed(self, launch_floor_s: float = 0.0, overhead_s: float = 0.0) -> Cost:
@@ -233,7 +239,7 @@ def table(
     contexts = checked_axis("context", context_tokens)
     if outside not in OUTSIDE_RULES:
         raise ValueError(f"rule {outside!r} does not exist (one of {', '.join(OUTSIDE_RULES)})")
-    times = checked_values(seconds, (batches.size, widths.size, contexts.size))
+    times = checked_values(seconds, batches, widths, contexts)
     coefficients = np.array([OUTSIDE_RULES.index(outside), pads_batch, 0.0, np.nan])
     return Cost(
         "table",

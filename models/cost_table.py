@@ -109,13 +109,19 @@ def checked_axis(name: str, axis: ArrayLike) -> NDArray[np.float64]:
     return points
 
 
-def checked_values(values: ArrayLike, shape: tuple[int, int, int]) -> NDArray[np.float64]:
+def checked_values(
+    values: ArrayLike,
+    batch: NDArray[np.float64],
+    width: NDArray[np.float64],
+    context: NDArray[np.float64],
+) -> NDArray[np.float64]:
     """Check measured seconds `(batch, width, context)`: complete, positive, not falling with width.
 
     Raises ValueError for a wrong shape, holes, times that are not positive, and a pass that gets
     more than 5 % faster with more positions: that is a cost per token, not a pass time.
     """
     times = np.asarray(values, dtype=np.float64)
+    shape = (batch.size, width.size, context.size)
     if times.ndim == 2 and shape[2] == 1:
         times = times[:, :, np.newaxis]
     if times.shape != shape:
@@ -126,7 +132,8 @@ def checked_values(values: ArrayLike, shape: tuple[int, int, int]) -> NDArray[np
     if falling.size:
         b, w, c = falling[0]
         raise ValueError(
-            f"at batch number {b + 1} a pass takes {times[b, w, c]:g} s and a wider one "
-            f"{times[b, w + 1, c]:g} s (times of whole passes, not per token)"
+            f"at batch {batch[b]:g} width {width[w]:g} takes {1e3 * times[b, w, c]:.4g} ms and "
+            f"width {width[w + 1]:g} {1e3 * times[b, w + 1, c]:.4g} ms (times of whole passes, not "
+            "per token)"
         )
     return times

@@ -64,6 +64,25 @@ class ConfigFields:
             return 1
         return value
 
+    def optional(self, *names: str, default: int = 0) -> int:
+        """Read a number of things that may be absent: 0 or more; the default stands in."""
+        value = self.get(*names, default=default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            name = next(one for one in names if self.get(one) is not None)
+            self.fault(name, f"is {value!r}", "an integer, 0 or more")
+            return default
+        return value
+
+    def listed(self, *names: str) -> list[Any]:
+        """Read a list that may be absent; empty where it is."""
+        value = self.get(*names, default=[])
+        if not isinstance(value, list):
+            self.fault(names[0], f"is {value!r}", "a list")
+            return []
+        return value
+
     def fault(self, name: str, wrong: str, right: str) -> None:
-        """Remember a fault."""
-        self.faults.append(Fault(wrong, right, file=self.file, field=name))
+        """Remember a fault, once: layers ask for the same fields."""
+        found = Fault(wrong, right, file=self.file, field=name)
+        if found not in self.faults:
+            self.faults.append(found)

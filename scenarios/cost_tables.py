@@ -124,7 +124,12 @@ def _records(path: Path) -> list[tuple[int, dict[str, Any]]]:
 def _parsed(path: Path, records: list[tuple[int, dict[str, Any]]]) -> list[Row]:
     if not records:
         raise ScenarioError(Fault("has no rows", "one row per measured pass", file=str(path)))
-    columns = _columns(path, [name for name in records[0][1] if name])
+    names = [name for name in records[0][1] if name]
+    other = next((mark for mark in ";\t" if mark in names[0]), "") if len(names) == 1 else ""
+    if other:
+        wrong = f"columns are separated by {other!r}"
+        raise ScenarioError(_fault(path, 1, "", wrong, "commas, and decimal points"))
+    columns = _columns(path, names)
     faults: list[Fault] = []
     rows: list[Row] = []
     for place, record in records:
@@ -134,6 +139,7 @@ def _parsed(path: Path, records: list[tuple[int, dict[str, Any]]]) -> list[Row]:
             least = 1.0 if field in {"batch", "width"} else 0.0
             if value is None or value < least or (field == "seconds" and value <= 0):
                 right = "a time above 0" if field == "seconds" else f"a number, {least:g} or more"
+                right += ", with a decimal point" if "," in str(record.get(column)) else ""
                 faults.append(_fault(path, place, column, f"is {record.get(column)!r}", right))
             else:
                 numbers[field] = value * factor
@@ -179,7 +185,8 @@ def _check_complete(path: Path, rows: list[Row], axes: list[list[float]]) -> Non
     for row in rows:
         point = (row.batch, row.width, row.context)
         if point in seen:
-            wrong = f"{_named(point)} is there already, at {seen[point]}"
+            at = "line" if path.suffix == ".csv" else "row"
+            wrong = f"{_named(point)} is there already, on {at} {seen[point]}"
             faults.append(_fault(path, row.place, "", wrong, "each point once: take the median"))
         seen.setdefault(point, row.place)
     holes = [point for point in product(*axes) if point not in seen]

@@ -40,8 +40,10 @@ End = Literal["low", "unconditional", "high"]
 """Which list of `models.extrapolation.Extrapolation` stands beyond the positions stated."""
 
 
-def lower_cost(block: CostBlock) -> Cost:
+def lower_cost(block: CostBlock, name: str = "") -> Cost:
     """Turn a cost block into `models.cost.Cost`, with its launch floor, overhead and evidence.
+
+    `name` is the field that it stands in, as errors call it; a table is called by its file, too.
 
     Raises ScenarioError for a table or a model's config that cannot be read.
 
@@ -64,7 +66,8 @@ def lower_cost(block: CostBlock) -> Cost:
     else:
         assert block.roofline is not None  # one alternative is always written
         priced = _roofline(block.roofline)
-    priced = priced.composed(block.launch_floor, block.overhead)
+    called = ": ".join(filter(None, (name, block.table)))
+    priced = replace(priced.composed(block.launch_floor, block.overhead), name=called)
     stated = replace(priced, source=block.source) if block.source else priced
     return replace(stated, provenance=block.evidence) if block.evidence else stated
 

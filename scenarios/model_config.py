@@ -55,6 +55,7 @@ _QUANTIZED = {
     "awq": "int4",
     "gptq": "int4",
 }
+_MOST_LAYERS = 10_000
 _HEADS_FUSED_BY_EAGLE3 = 3  # low, middle and high hidden states (EAGLE-3, arXiv 2503.01840, §3.1)
 
 
@@ -98,7 +99,9 @@ def mtp_head(config_path: Path) -> Model:
     """
     target = read_model(config_path)
     config = ConfigFields(read_config_json(config_path), str(config_path))
-    modules = config.get("num_nextn_predict_layers", "mtp_num_hidden_layers", default=0)
+    modules = config.optional("num_nextn_predict_layers", "mtp_num_hidden_layers")
+    if config.faults:
+        raise ScenarioError(config.faults)
     if not modules:
         right = "`num_nextn_predict_layers` or `mtp_num_hidden_layers`, 1 or more"
         raise ScenarioError(Fault("this model has no MTP module", right, file=str(config_path)))
@@ -130,8 +133,11 @@ def _refuse_type(config: ConfigFields, model_type: str) -> None:
 
 def _layers(config: ConfigFields) -> list[tuple[AnyAttention, Mlp]]:
     count = config.count("num_hidden_layers")
-    kinds = config.get("layer_types")
-    if kinds is None:
+    if count > _MOST_LAYERS:
+        config.fault("num_hidden_layers", f"is {count}", f"at most {_MOST_LAYERS}")
+        return []
+    kinds = config.listed("layer_types")
+    if not kinds:
         # Only these alternate by a rule that the config implies; everyone else writes layer_types.
         window = (
             config.get("sliding_window") if config.get("use_sliding_window", default=True) else None
@@ -154,41 +160,39 @@ def _attention(config: ConfigFields, kind: str) -> AnyAttention:
             config.count("linear_value_head_dim"),
             config.count("linear_conv_kernel_dim"),
         )
-    if config.get("kv_lora_rank"):
+    if config.optional("kv_lora_rank"):
         return LatentAttention(
             heads,
-            config.get("q_lora_rank", default=0),
+            config.optional("q_lora_rank"),
             config.count("kv_lora_rank"),
             config.count("qk_rope_head_dim"),
             config.count("qk_nope_head_dim"),
             config.count("v_head_dim"),
         )
-    head_dim = config.get("head_dim") or config.count("hidden_size") // heads
-    kv_heads = config.get("num_key_value_heads", default=heads)
+    head_dim = config.optional("head_dim") or config.count("hidden_size") // heads
+    kv_heads = config.optional("num_key_value_heads", default=heads) or heads
     sliding = kind in {"sliding_attention", "chunked_attention"}
     shared = bool(config.get("attention_k_eq_v", default=False)) and not sliding
     if not sliding:
-        head_dim = config.get("global_head_dim", default=head_dim)
-        kv_heads = (
-            config.get("num_global_key_value_heads", default=kv_heads) if shared else kv_heads
-        )
+        head_dim = config.optional("global_head_dim", default=head_dim)
+        if shared:
+            kv_heads = config.optional("num_global_key_value_heads", default=kv_heads)
     window = config.count("sliding_window", "attention_chunk_size") if sliding else 0
     gate = bool(config.get("attn_output_gate", default=False))
     return Attention(heads, kv_heads, head_dim, window, gate, shared)
 
 
 def _mlp(config: ConfigFields, index: int) -> Mlp:
-    experts = config.get("n_routed_experts", "num_experts", "num_local_experts", default=0)
-    sparse = bool(experts) and index >= config.get("first_k_dense_replace", default=0)
-    sparse = sparse and index not in config.get("mlp_only_layers", default=())
-    sparse = (
-        sparse and (index + 1) % config.get("decoder_sparse_step", "moe_layer_freq", default=1) == 0
-    )
+    experts = config.optional("n_routed_experts", "num_experts", "num_local_experts")
+    sparse = bool(experts) and index >= config.optional("first_k_dense_replace")
+    sparse = sparse and index not in config.listed("mlp_only_layers")
+    every = config.optional("decoder_sparse_step", "moe_layer_freq", default=1) or 1
+    sparse = sparse and (index + 1) % every == 0
     if not sparse:
         return Mlp(config.count("intermediate_size"))
-    width = config.get("moe_intermediate_size") or config.count("intermediate_size")
-    shared = config.get("shared_expert_intermediate_size", default=0)
-    shared = shared or width * config.get("n_shared_experts", default=0)
+    width = config.optional("moe_intermediate_size") or config.count("intermediate_size")
+    shared = config.optional("shared_expert_intermediate_size")
+    shared = shared or width * config.optional("n_shared_experts")
     if config.get("enable_moe_block"):  # Gemma 4 runs a dense block beside the experts
         shared = config.count("intermediate_size")
     top_k = config.count("num_experts_per_tok", "top_k_experts", "experts_per_token")
@@ -229,29 +233,38 @@ def _quantization(config: ConfigFields, path: Path) -> tuple[str, list[str], str
         if method in {"modelopt", "compressed-tensors"}:
             method = str(inside.get("quant_algo", method)).lower()
         kept = inside.get("modules_to_not_convert") or inside.get("ignore") or []
-        return method, list(kept), ""
+        return method, _texts(kept), ""
     beside = path.with_name(path.name.removesuffix("config.json") + "hf_quant_config.json")
     if beside.is_file():
         quantization = read_config_json(beside).get("quantization", {})
+        if not isinstance(quantization, dict):
+            right = "a block with quant_algo"
+            raise ScenarioError(Fault("is no block", right, str(beside), field="quantization"))
         return (
             str(quantization.get("quant_algo") or "").lower(),
-            list(quantization.get("exclude_modules") or []),
+            _texts(quantization.get("exclude_modules")),
             str(quantization.get("kv_cache_quant_algo") or "").lower(),
         )
     return "", [], ""
 
 
+def _texts(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
+
+
 def _draft_head(config: ConfigFields) -> dict[str, Any]:
     """Recognise a draft head by its architecture, as arguments of Model."""
-    architecture = str((config.whole.get("architectures") or [""])[0])
+    architecture = str((config.listed("architectures") or [""])[0])
     if architecture.endswith("Eagle3"):
         return {
             "input_width": 2,
             "fused_states": _HEADS_FUSED_BY_EAGLE3,
-            "output_vocab": config.get("draft_vocab_size", default=0),
+            "output_vocab": config.optional("draft_vocab_size"),
             "own_embedding": False,
         }
     if architecture in {"DFlashDraftModel", "DSparkDraftModel"}:
-        states = config.get("dflash_config", default={}).get("target_layer_ids", [])
-        return {"fused_states": len(states), "own_embedding": False, "own_head": False}
+        own = config.get("dflash_config", default={})
+        states = own.get("target_layer_ids") if isinstance(own, dict) else None
+        fused = len(states) if isinstance(states, list) else 0
+        return {"fused_states": fused, "own_embedding": False, "own_head": False}
     return {}

@@ -134,23 +134,26 @@ class Scenario(Section):
 
     def target_round(self) -> Cost:
         """Price of a verify pass, as `models.cost.Cost`: every pass wider than one position."""
-        return lower_cost(self.target.round)
+        return lower_cost(self.target.round, "target.round")
 
     def target_step(self) -> Cost:
         """Price of a plain decode pass: width 1, the baseline."""
-        return lower_cost(self.target.step or self.target.round)
+        if self.target.step is None:
+            return self.target_round()
+        return lower_cost(self.target.step, "target.step")
 
     def target_prefill(self) -> Cost | None:
         """Price of prompt positions; None where the round's own price covers them."""
-        return lower_cost(self.target.prefill) if self.target.prefill else None
+        prefill = self.target.prefill
+        return lower_cost(prefill, "target.prefill") if prefill else None
 
     def draft_step(self) -> Cost:
         """Price of one draft step."""
-        return lower_cost(self.draft.step)
+        return lower_cost(self.draft.step, "draft.step")
 
     def draft_prefill(self) -> Cost:
         """Price of a prompt in the draft, on its prompt tokens."""
-        return lower_cost(self.draft.prefill)
+        return lower_cost(self.draft.prefill, "draft.prefill")
 
     def acceptance(self, positions: int, request_class: str | None = None) -> Acceptance:
         """Give the acceptance of the first `positions` positions, for all requests or one class.

@@ -51,7 +51,7 @@ def test_report_c24_totals_and_the_curve_per_token() -> None:
     assert priced.seconds(1, 8) / priced.seconds(1, 1) == pytest.approx(2.56, rel=0.01)
     assert float(table([1], range(1, 9), [C24_SECOND]).seconds(1, 8)) == 1.88
     per_token = [1, 0.605, 0.473, 0.408, 0.374, 0.351, 0.334, 0.32]
-    with pytest.raises(ValueError, match=r"1 s and a wider one 0.605 s \(times of whole passes"):
+    with pytest.raises(ValueError, match=r"takes 1000 ms and width 2 605 ms \(times of whole"):
         table([1], range(1, 9), [per_token])
 
 

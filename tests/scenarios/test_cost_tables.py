@@ -6,8 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from specplan.scenarios.closed_form import predict
 from specplan.scenarios.cost_tables import read_cost_table
 from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.load import load
 
 GOOD = "batch,width,ms\n1,1,10\n1,5,12\n8,1,14\n8,5,20\n"
 
@@ -66,7 +68,8 @@ def test_numbers_that_are_none_and_times_not_positive(tmp_path: Path) -> None:
 def test_duplicates_and_holes(tmp_path: Path) -> None:
     text = "batch,width,ms\n1,1,10\n1,5,12\n1,1,11\n8,1,14\n"
     assert faults(written(tmp_path, text)) == [
-        ":4: batch 1, width 1, context 0 is there already, at 2 (each point once: take the median)",
+        ":4: batch 1, width 1, context 0 is there already, on line 2 "
+        "(each point once: take the median)",
         ": batch 8, width 5, context 0 is not measured (every batch with every width)",
     ]
 
@@ -94,7 +97,29 @@ def test_units_and_columns(tmp_path: Path) -> None:
 
 def test_times_per_token_are_refused(tmp_path: Path) -> None:
     text = "batch,width,ms\n1,1,1\n1,2,0.605\n"
-    assert "a wider one 0.000605 s (times of whole passes" in faults(written(tmp_path, text))[0]
+    says = "at batch 1 width 1 takes 1 ms and width 2 0.605 ms (times of whole passes"
+    assert says in faults(written(tmp_path, text))[0]
+
+
+def test_another_separator_and_decimal_commas(tmp_path: Path) -> None:
+    assert faults(written(tmp_path, "batch;width;ms\n1;1;10\n")) == [
+        ":1: columns are separated by ';' (commas, and decimal points)"
+    ]
+    assert faults(written(tmp_path, 'batch,width,ms\n1,1,"10,5"\n')) == [
+        ":2: ms: is '10,5' (a time above 0, with a decimal point)"
+    ]
+
+
+def test_leaving_the_table_names_its_file_and_the_field(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    sets = ["workload.arrivals.streams=16", "scheduler.max_num_seqs=16"]
+    whole = load("toy-20ms", [*sets, f"target.round={{table: {path}}}", "target.step=10 ms"])
+    draft = load("toy-20ms", [*sets, f"draft.step={{table: {path}}}"])
+    for scenario, field in ((whole, "target.round"), (draft, "draft.step")):
+        with pytest.raises(ScenarioError) as error:
+            predict(scenario)
+        assert f"{field}: {path}: batch 16, width " in str(error.value)
+        assert "is outside the cost table: batch 1 to 8, width 1 to 5 (" in str(error.value)
 
 
 def test_files_that_are_no_table(tmp_path: Path) -> None:

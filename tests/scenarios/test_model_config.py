@@ -12,7 +12,9 @@ from specplan.scenarios.model_config import mtp_head, read_model
 MODELS = Path(__file__).parents[3] / "shared" / "data" / "models"
 real = pytest.mark.skipif(not MODELS.is_dir(), reason="shared/data/models is not here")
 
-# layers × 2 (key and value) × KV heads × head_dim × bytes, each factor as the config says.
+# All configs of shared/data/models: 15, and with `hf_quant_config.json`, which the NVIDIA model's
+# cache type stands in, 16 files. Layers × 2 (key and value) × KV heads × head_dim × bytes, each
+# factor as the config says.
 KV_BYTES_PER_TOKEN = {
     "Qwen--Qwen3-0.6B": 28 * 2 * 8 * 128 * 2,
     "Qwen--Qwen3-1.7B": 28 * 2 * 8 * 128 * 2,
@@ -118,6 +120,24 @@ def test_attention_kinds() -> None:
 
 
 @real
+@pytest.mark.parametrize(
+    ("name", "kv_bytes"),
+    [
+        ("deepseek-v3-671b-eagle3", 2 * 8 * 128 * 2),
+        ("glm-5.2-dspark", 5 * 2 * 16 * 64 * 2),
+        ("gpt-oss-120B-eagle3", 2 * 8 * 64 * 2),
+        ("llama3-70B-ealge3", 2 * 8 * 128 * 2),
+        ("llama3-8B-eagle3", 2 * 8 * 128 * 2),
+        ("qwen2.5-0.5b-dflash", 5 * 2 * 2 * 64 * 2),
+        ("qwen3-30B-A3B-eagle3", 2 * 4 * 128 * 2),
+        ("qwen3-8b-eagle3", 2 * 8 * 128 * 2),
+    ],
+)
+def test_kv_bytes_of_draft_heads(name: str, kv_bytes: int) -> None:
+    assert read_model(MODELS / "draft_heads" / f"{name}.json").kv_bytes_per_token() == kv_bytes
+
+
+@real
 def test_draft_heads() -> None:
     eagle = read_model(MODELS / "draft_heads" / "llama3-8B-eagle3.json")
     # q, k, v take 2·4096 inputs; fc is 3·4096 × 4096; the head has 32,000 rows; embedding borrowed
@@ -199,3 +219,25 @@ def test_wrong_numbers(tmp_path: Path) -> None:
     assert "vocab_size: is 'many' (an integer, 1 or more)" in says
     assert "num_experts_per_tok: is 8 (at most the 4 experts)" in says
     assert "layer_types: has 2 entries (1, as num_hidden_layers says)" in says
+
+
+def test_fields_that_may_be_absent_are_read_strictly_too(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        model_type="llama",
+        hidden_size=64,
+        vocab_size=9,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        intermediate_size=64,
+        head_dim="16",
+        num_key_value_heads=[2],
+        architectures=5,
+    )
+    with pytest.raises(ScenarioError) as error:
+        read_model(path)
+    assert [str(fault).removeprefix(f"{path}: ") for fault in error.value.faults] == [
+        "head_dim: is '16' (an integer, 0 or more)",  # once, not once for each layer
+        "num_key_value_heads: is [2] (an integer, 0 or more)",
+        "architectures: is 5 (a list)",
+    ]
