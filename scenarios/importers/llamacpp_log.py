@@ -14,7 +14,7 @@ from specplan.scenarios.errors import Fault
 from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
 
 KIND = "llamacpp-log"
-MARKERS = (b"statistics ", b"draft acceptance", b"  eval time =")
+MARKERS = (b"statistics ", b"draft acceptance", b"  eval time =", b"| eval time =")
 
 _N = rb" *= *([0-9]{1,15})"
 _F = rb"([0-9]{1,15}(?:\.[0-9]{1,9})?)"
@@ -89,6 +89,11 @@ class _Requests:
     rounds: float = 0.0
     lines: int = 0
     first_line: int = 0
+    by_position: list[float] = field(default_factory=list)  # rounds that kept each position
+
+    def rates(self) -> tuple[float, ...]:
+        """Return A_i, empty where no line gives them."""
+        return tuple(kept / self.rounds for kept in self.by_position) if self.rounds else ()
 
     def add(self, line: int, accepted: int, drafted: int, rounds: int) -> None:
         self.accepted += accepted
@@ -120,7 +125,6 @@ class LogReader:
         self._totals: dict[str, _Total] = {}
         # Requests whose lines tell the rounds, and those whose lines do not.
         self._counted, self._uncounted = _Requests(), _Requests()
-        self._by_position: list[float] = []
         self._eval = [0.0, 0.0, 0.0]  # seconds, tokens, requests
         self._unread: list[int] = [0, 0]  # lines, the first of them
 
@@ -155,9 +159,10 @@ class LogReader:
         excess = sum(rates) or length - 1
         rounds = round(accepted / excess) if excess > 0 else 0  # whole, and few in one request
         (self._counted if rounds else self._uncounted).add(line, accepted, drafted, rounds)
-        self._by_position.extend([0.0] * (len(rates) - len(self._by_position)))
+        kept = self._counted.by_position
+        kept.extend([0.0] * (len(rates) - len(kept)))
         for position, rate in enumerate(rates):
-            self._by_position[position] += rate * rounds
+            kept[position] += rate * rounds
 
     def _cannot_read(self, line: int) -> None:
         many, first = self._unread
@@ -196,6 +201,10 @@ class LogReader:
         drafted = sum(life.drafted_tokens for life in lives)
         accepted = sum(life.accepted_tokens for life in lives)
         rates = total.newest.unconditional if len(lives) == 1 else ()
+        requests = self._counted
+        if not rates and (requests.accepted, requests.drafted) == (accepted, drafted):
+            # The same tokens, counted request by request: those lines tell the positions.
+            rates = requests.rates()
         draft_s = sum(life.draft_s or 0.0 for life in lives)
         warnings = ["γ is the deepest position seen, not --draft-max"] if rates else []
         if total.lives:
@@ -261,7 +270,7 @@ class LogReader:
                 "how many rounds",
                 "a log that also holds the `eval time` or `statistics` lines",
             )
-        rates = tuple(weight / rounds for weight in self._by_position)
+        rates = known.rates()
         return checked(
             Evidence(
                 source,

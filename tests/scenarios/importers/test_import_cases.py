@@ -84,6 +84,25 @@ def test_c21_without_the_statistics_line(tmp_path: Path) -> None:
     assert found.acceptance_length == pytest.approx(2.92, abs=0.005)
 
 
+def test_c21_positions_from_the_request_lines(tmp_path: Path) -> None:
+    """A statistics line without rates beside request lines that hold them; blanks squeezed."""
+    log = (
+        "I slot print_timing: id 0 | task 0 | prompt eval time = 300.11 ms / 20 tokens\n"
+        "I slot print_timing: id 0 | task 0 | eval time = 2296.72 ms / 256 tokens\n"
+        "draft acceptance = 0.64479 ( 167 accepted / 259 generated), mean acceptance length = "
+        "2.92, acceptance rate per position = (0.805, 0.632, 0.483)\n"
+        "statistics draft-eagle3: #calls(b,g,a) = 1 87 87, #gen drafts = 87, #acc drafts = 70, "
+        "#gen tokens = 259, #acc tokens = 167, dur(b,g,a) = 0.005, 325.555, 0.114 ms\n"
+    )
+    found = only(write(tmp_path, log))
+    assert found.unconditional == pytest.approx((0.805, 0.632, 0.483))
+    assert (found.gamma, found.drafting_rounds) == (3, 87)
+    assert found.latency.verify_round_s == pytest.approx(22.66e-3, rel=0.01)
+    # counts of another life of the server have other positions: they are not taken for these
+    (other,) = read_file(write(tmp_path, log.replace("#acc tokens = 167", "#acc tokens = 160")))
+    assert other.unconditional == ()
+
+
 V0 = (
     "INFO 08-08 10:00:00 metrics.py:316] Speculative metrics: Draft acceptance rate: {}, System "
     "efficiency: {}, Number of speculative tokens: {}, Number of accepted tokens: {}, Number of "
