@@ -1,4 +1,4 @@
-"""Exact queueing results: what the simulator is held against, and first answers without it.
+"""Exact queueing results: what the simulator is held against.
 
 All rates are per second, all times in seconds, everything broadcasts. Where the load reaches 1 a
 queue has no steady state: the mean wait is infinite, and that is what these functions return.
@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
-
-
-def utilisation(arrival_rate: ArrayLike, service_s: ArrayLike, servers: ArrayLike = 1) -> Floats:
-    """ρ = λ E[S]/c: share of time each of c servers is busy; at 1 or more the queue grows.
-
-    >>> float(utilisation(4.0, 0.125))
-    0.5
-    """
-    load: Floats = (
-        _finite(arrival_rate, "arrival_rate")
-        * _finite(service_s, "service_s")
-        / _finite(servers, "servers")
-    )
-    return load
 
 
 def pollaczek_khinchine_wait_s(
@@ -52,45 +38,6 @@ def pollaczek_khinchine_wait_s(
     load = rate * mean
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(load < 1, rate * second / (2 * (1 - load)), np.inf)
-
-
-def mm1_wait_s(arrival_rate: ArrayLike, service_s: ArrayLike) -> Floats:
-    """Mean wait with exponential service: W = ρ E[S]/(1 − ρ), since E[S²] = 2 E[S]².
-
-    >>> float(mm1_wait_s(0.5, 1.0))
-    1.0
-    """
-    mean = np.asarray(service_s, dtype=np.float64)
-    return pollaczek_khinchine_wait_s(arrival_rate, mean, 2 * mean**2)
-
-
-def md1_wait_s(arrival_rate: ArrayLike, service_s: ArrayLike) -> Floats:
-    """Mean wait with constant service: W = ρ E[S]/(2(1 − ρ)), half of M/M/1.
-
-    >>> float(md1_wait_s(0.5, 1.0))
-    0.5
-    """
-    mean = np.asarray(service_s, dtype=np.float64)
-    return pollaczek_khinchine_wait_s(arrival_rate, mean, mean**2)
-
-
-def mmc_wait_s(arrival_rate: ArrayLike, service_s: ArrayLike, servers: int) -> Floats:
-    """Mean wait of M/M/c: W = C(c, λ E[S]) E[S]/(c(1 − ρ)), C by Erlang's recursion (Erlang 1917).
-
-    B(0) = 1, B(k) = aB(k−1)/(k + aB(k−1)), C = B/(1 − ρ(1 − B)), a = λ E[S]. inf where ρ ≥ 1.
-
-    >>> float(mmc_wait_s(1.0, 1.0, 2).round(9))
-    0.333333333
-    """
-    mean = _finite(service_s, "service_s")
-    offered = _finite(arrival_rate, "arrival_rate") * mean
-    load = offered / servers
-    blocking = np.ones_like(offered)
-    for busy in range(1, servers + 1):
-        blocking = offered * blocking / (busy + offered * blocking)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        waiting = blocking / (1 - load * (1 - blocking))
-        return np.where(load < 1, waiting * mean / (servers * (1 - load)), np.inf)
 
 
 def little_population(rate: ArrayLike, time_s: ArrayLike) -> Floats:

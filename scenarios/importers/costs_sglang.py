@@ -6,7 +6,6 @@ bias + alpha(requests) + theta(requests + budget), interpolated and clamped at t
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,15 +27,6 @@ def is_floor_table(record: Record) -> bool:
 def is_additive_table(record: Record) -> bool:
     """Return whether the object is an additive table of step times."""
     return {"bias_seconds", "bs_probes", "m_probes"} <= record.value.keys()
-
-
-def floor_seconds(tokens: list[float], rates: list[float], at: float) -> float:
-    """Price a step of `at` tokens as SGLang does: 1/rate of the largest probe not above it.
-
-    >>> floor_seconds([1, 4, 16], [200.0, 160.0, 100.0], 15)
-    0.00625
-    """
-    return 1 / rates[max(bisect_right(tokens, at) - 1, 0)]
 
 
 def read_floor_table(record: Record) -> PassTimes:
