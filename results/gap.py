@@ -13,6 +13,7 @@ from specplan.results.prediction import prediction_json
 from specplan.results.tables import columns, duration, milliseconds, percent
 from specplan.scenarios.closed_form import operating_point, predict_at
 from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.priced import Priced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,8 +64,8 @@ def explain(run: Run, figures: Mapping[str, Any]) -> Gap:
     planned = predict_at(run.scenario, point)
     start, finite, grown = (
         float(base.tpot_s),
-        _finite_tpot_s(run, base),
-        _finite_tpot_s(run, batched),
+        _finite_tpot_s(run, base, alone),
+        _finite_tpot_s(run, batched, seen),
     )
     prefill = prefill_share(run)
     waits = grown * prefill / (1 - prefill) if prefill < 1 else 0.0
@@ -145,17 +146,27 @@ def prefill_share(run: Run) -> float:
     return sum(phases.get("prefill", 0.0) for phases in replicas) / busy if busy > 0 else 0.0
 
 
-def _finite_tpot_s(run: Run, prediction: Prediction) -> float:
+def _finite_tpot_s(run: Run, prediction: Prediction, point: OperatingPoint) -> float:
     """TPOT of the exact finite output: what is left after the first chunk, per further token."""
     generation, rounds = float(prediction.generation_s), float(prediction.rounds)
     if not isfinite(generation) or rounds <= 0:
         return float(prediction.tpot_s)
     tokens = float(prediction.baseline_generation_s) / float(prediction.baseline_tpot_s)
-    with_prompt = _has_prompts(run)
-    first_s = 0.0 if with_prompt else float(prediction.round_s)
-    # With prompts, the prefill pass made the first token and `tokens` counts the n − 1 others.
-    others = tokens if with_prompt else tokens - 1
-    return (generation - first_s) / others if others > 0 else float(prediction.tpot_s)
+    if _has_prompts(run):  # the prefill pass made the first token, `tokens` are the n − 1 others
+        return generation / tokens
+    if tokens <= 1:
+        return float(prediction.tpot_s)
+    return (generation - _first_round_s(run, prediction, point, round(tokens))) / (tokens - 1)
+
+
+def _first_round_s(run: Run, prediction: Prediction, point: OperatingPoint, tokens: int) -> float:
+    """Seconds of the first round: it drafts min(γ, n − 1) tokens, as a short output clips it."""
+    drafted = min(point.gamma, tokens - 1)
+    if drafted == point.gamma:
+        return float(prediction.round_s)
+    at = Priced(run.scenario, point.context_tokens)
+    drafting, full = at.figures.drafting[drafted], at.figures.fully_accepted[drafted]
+    return float(sum(at.costs(point.batch, point.gamma).parts(drafted, drafting, full)))
 
 
 def _has_prompts(run: Run) -> bool:
@@ -191,7 +202,7 @@ def _agreement(
     mean, ends = figures["mean_tpot_ms"], figures["mean_tpot_ms_ci95"]
     if mean is None:
         return "There is no steady-state TPOT to hold against the closed form."
-    predicted = 1e3 * _finite_tpot_s(run, planned)
+    predicted = 1e3 * _finite_tpot_s(run, planned, point)
     says = (
         f"For outputs of this length at the batch it expects ({point.batch:.3g}), the closed form "
         f"gives {predicted:.4g} ms"

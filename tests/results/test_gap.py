@@ -43,6 +43,21 @@ def test_only_causes_that_exist_in_the_scenario_are_named(
     assert rest(*sets) == causes
 
 
+def test_a_short_output_clips_the_first_round_too() -> None:
+    """γ 4, α .5, 3 tokens. The first round drafts 2; what follows it is by hand.
+
+    One token is kept with ½: then 120 ms, and 100 ms more with ½; two with ¼: 100 ms; three: none.
+    (170/2 + 100/4) / 2 further tokens = 55 ms.
+    """
+    run = simulate(
+        load("toy-20ms", ["speculation.gamma=4", "workload.output_tokens=3",
+                          "workload.requests=4000"])
+    )  # fmt: skip
+    steps = {name: s for name, s, _ in gap.explain(run, metrics.summary(run)).steps}
+    assert steps["closed form, alone"] + steps["clipping"] == pytest.approx(0.055)
+    assert steps["simulated"] == pytest.approx(0.055, rel=0.05)
+
+
 def test_equal_is_called_equal(specplan_cli: Callable[..., Any]) -> None:
     """γ 0 takes 12 ms a token in both, under Poisson arrivals as well (MODEL.md §1)."""
     sets = ("speculation.gamma=0", "target.step=12 ms", "target.round=12 ms",
