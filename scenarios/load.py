@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from specplan.scenarios.errors import Fault, ScenarioError, nearest
-from specplan.scenarios.explain import explain
+from specplan.scenarios.explain import contradictions_of, explain
 from specplan.scenarios.overrides import apply_sets
 from specplan.scenarios.provenance import relabel
 from specplan.scenarios.schema import Scenario
@@ -46,13 +47,16 @@ def override(scenario: Scenario, sets: Iterable[str]) -> Scenario:
 
 def validated(source: Source, sets: Iterable[str] = (), folder: Path | None = None) -> Scenario:
     """Validate the values of a source; raises ScenarioError with every fault at its place."""
+    sets = list(sets)
+    unset = deepcopy(source.data) if sets else None
     touched = apply_sets(source.data, sets)
     relabel(source.data, touched)
     faults = list(source.faults)
     try:
         scenario = Scenario.model_validate(source.data, context={"folder": folder or Path()})
     except ValidationError as error:
-        faults += explain(error, source, touched)
+        told = set() if unset is None else contradictions_of(unset, folder or Path())
+        faults += explain(error, source, touched, told)
         raise ScenarioError(faults) from None
     if faults:
         raise ScenarioError(faults)
@@ -102,7 +106,28 @@ def schema_json() -> dict[str, Any]:
     schema["$defs"]["RequestClass"]["properties"].pop("name")
     schema["$defs"]["RequestClass"].pop("required", None)
     classes.update(type="object", additionalProperties=item, default={})
+    _name_bounds(schema)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+# pydantic leaves its own names of bounds on fields that a validator of ours reads first.
+_BOUNDS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+}
+
+
+def _name_bounds(schema: Any) -> None:
+    """Give bounds the names of JSON Schema, which editors know."""
+    for part in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(part, dict | list):
+            _name_bounds(part)
+    if isinstance(schema, dict):
+        for own, standard in _BOUNDS.items():
+            if isinstance(schema.get(own), int | float):
+                schema[standard] = schema.pop(own)
 
 
 def to_yaml(scenario: Scenario) -> str:

@@ -1,30 +1,26 @@
-"""Whatever is thrown at the loader and the closed form: an answer, or a ScenarioError."""
+"""Any text for any field, any bytes for any file: an answer, or a ScenarioError."""
 
 import contextlib
 import math
 import os
 from pathlib import Path
-from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specplan.scenarios.closed_form import operating_point, predict_at
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.importers.traces import read_lengths, read_trace
-from specplan.scenarios.load import bundled, load, override, validated
+from specplan.scenarios.load import load, override
 from specplan.scenarios.overrides import block_at
 from specplan.scenarios.schema import Scenario
-from specplan.scenarios.source import parse_source
 
-LONG = int(os.environ.get("SPECPLAN_FUZZ", "1"))  # a factor on the number of inputs
+INPUTS = int(os.environ.get("SPECPLAN_FUZZ", "2400"))  # over all entrances, as tests/robustness
 often = settings(
-    max_examples=300 * LONG,
+    max_examples=INPUTS // 8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-TEXTS = {name: path.read_text(encoding="utf-8") for name, path in bundled().items()}
 ODD = ["", "~", "nan", ".inf", "-1", "0", "1e-300 s", "1e300 s", "1e309", "true", "[]", "{}", "'"]
 ODD += ["80", "80 %", "0.8 %", "20", "20 ms", "-3 us", "4/s", "1e9/s", "4 GiB", "trace", "a: b"]
 ODD += [
@@ -75,21 +71,6 @@ def answered(scenario: Scenario) -> None:
 
 
 @often
-@given(st.sampled_from(sorted(TEXTS)), st.data())
-def test_mutated_files(name: str, data: st.DataObject) -> None:
-    text = TEXTS[name]
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(text)))
-        cut = data.draw(st.integers(0, 6))
-        new = data.draw(
-            st.one_of(st.text(max_size=4), st.sampled_from([*ODD, ":", "\n", "  ", "- "]))
-        )
-        text = text[:at] + new + text[at + cut :]
-    with contextlib.suppress(ScenarioError):
-        answered(validated(parse_source(text, name)))
-
-
-@often
 @given(
     st.sampled_from(["toy-20ms", "llama31-8b-eagle3-h100", "shared-draft-pool-70b"]),
     st.lists(
@@ -131,48 +112,8 @@ def test_any_set_and_any_name(name: str, text: str) -> None:
         load(name)
 
 
-TRACES: list[Any] = [
-    "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10\r\n"
-    "2023-11-16 18:17:04.0319600,3180,8\r\n",
-    '{"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0, 1, 2]}\n'
-    '{"timestamp": 3, "input_length": 7322, "output_length": 490, "hash_ids": [0, 14]}\n',
-    "arrived_at,num_prefill_tokens,num_decode_tokens\n0,374,44\n4.314579,396,109\n",
-]
-
-
-@often
-@given(st.sampled_from(TRACES), st.data())
-def test_mutated_traces(tmp_path: Path, text: str, data: st.DataObject) -> None:
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(text)))
-        cut = data.draw(st.integers(0, 4))
-        text = (
-            text[:at]
-            + data.draw(st.one_of(st.text(max_size=3), st.sampled_from(ODD)))
-            + text[at + cut :]
-        )
-    path = tmp_path / "trace"
-    path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
-    for read in (read_trace, read_lengths):
-        try:
-            trace = read(path)
-        except ScenarioError:
-            continue
-        assert (trace.prompt_tokens >= 1).all()
-        assert (trace.output_tokens >= 1).all()
-        assert len(trace.arrival_s) == len(trace.prompt_tokens) == len(trace.output_tokens) > 0
-        if read is read_trace:
-            assert (trace.arrival_s[1:] >= trace.arrival_s[:-1]).all()
-
-
 def test_the_paths_cover_the_schema() -> None:
     assert {"target.round.linear.base", "speculation.policy.goodput.min", "slo.ttft_p99"} <= set(
         PATHS
     )
     assert len(PATHS) > 200
-
-
-@pytest.mark.parametrize("text", ["[" * 2000, "{a: " * 2000, "- " * 2000, "? " * 2000])
-def test_deep_nesting_ends(text: str) -> None:
-    with pytest.raises(ScenarioError):
-        parse_source(text, "deep.yaml")

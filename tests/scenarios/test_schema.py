@@ -39,6 +39,8 @@ def test_json_schema_is_plain_json_with_short_forms() -> None:
     assert "20 ms" in cost[0]["examples"]
     assert {"enum": ["trace"]} in schema["$defs"]["Lengths"]["anyOf"]
     assert schema["$defs"]["Workload"]["properties"]["classes"]["type"] == "object"
+    seed = schema["properties"]["seed"]
+    assert (seed["minimum"], "ge" in seed) == (0, False)  # the name that editors know
 
 
 def test_scenarios_are_frozen() -> None:
