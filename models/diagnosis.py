@@ -69,15 +69,14 @@ class Measured:
 class Diagnosis:
     """What T, R and τ say; None where an input for it is missing.
 
-    `break_even_tokens` is R/T, `most_tokens` γ + 1 (or 1 + drafted per round). `break_even_rate` is
-    accepted/drafted at break-even, `break_even_alpha` the iid α; both None where not even accepting
-    everything pays. `cause` is one of draft, verify, overhead, acceptance, none, unknown.
+    `break_even_tokens` is R/T. `break_even_rate` is accepted/drafted at break-even,
+    `break_even_alpha` the iid α; both None where not even accepting everything pays. `cause` is one
+    of draft, verify, overhead, acceptance, none, unknown.
     """
 
     measured: Measured
     speedup: float
     break_even_tokens: float
-    most_tokens: float | None
     ceiling_speedup: float | None
     break_even_alpha: float | None
     break_even_rate: float | None
@@ -112,7 +111,6 @@ def diagnose(measured: Measured) -> Diagnosis:
         measured,
         speedup=measured.tokens_per_round / ratio,
         break_even_tokens=ratio,
-        most_tokens=most,
         ceiling_speedup=None if most is None else most / ratio,
         break_even_alpha=alpha,
         break_even_rate=rate,

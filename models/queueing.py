@@ -40,16 +40,6 @@ def pollaczek_khinchine_wait_s(
         return np.where(load < 1, rate * second / (2 * (1 - load)), np.inf)
 
 
-def little_population(rate: ArrayLike, time_s: ArrayLike) -> Floats:
-    """L = λ W: mean number inside, from the rate through and the mean time inside (Little 1961).
-
-    >>> float(little_population(4.0, 0.25))
-    1.0
-    """
-    population: Floats = _finite(rate, "rate") * _finite(time_s, "time_s")
-    return population
-
-
 def two_resource_cycle_rate(
     sequences: ArrayLike, draft_s: ArrayLike, verify_s: ArrayLike
 ) -> Floats:

@@ -67,7 +67,7 @@ def tokens_per_round_variance(
 class FiniteOutput:
     """Exact expectations for one request of `output_tokens`; all arrays share one shape.
 
-    drafted = accepted + wasted; accepted = output_tokens − rounds, as a round commits accepted + 1.
+    accepted = output_tokens − rounds, as a round commits accepted + 1; drafted − accepted is waste.
     `drafting_rounds` propose at least one token; `catch_up_rounds` keep all they proposed and leave
     2 tokens or more, so that the draft has to ingest its own last token before it drafts again.
     """
@@ -78,7 +78,6 @@ class FiniteOutput:
     catch_up_rounds: Floats
     drafted_tokens: Floats
     accepted_tokens: Floats
-    wasted_tokens: Floats
 
     def draft_steps(self, *, one_pass: bool = False, extra_draft_step: bool = False) -> Floats:
         """Draft passes: one a drafted token (one a drafting round if `one_pass`), plus the extras.
@@ -121,7 +120,7 @@ def finite_output(
     rounds, drafting, caught_up, drafted = (at_index(row, lengths) for row in means)
     n = np.broadcast_to(lengths, rounds.shape)
     accepted = n - rounds
-    return FiniteOutput(n, rounds, drafting, caught_up, drafted, accepted, drafted - accepted)
+    return FiniteOutput(n, rounds, drafting, caught_up, drafted, accepted)
 
 
 def mean_rounds(acceptance: Acceptance | ArrayLike, gamma: int, output_tokens: int) -> float:

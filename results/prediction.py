@@ -56,6 +56,7 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
         "batch": point.batch,
         "context_tokens": point.context_tokens,
         "prefill_share": point.prefill_share,
+        "requests_per_s": point.requests_per_s,
         "load": point.load,
         "saturated": point.saturated,
         "left_out": list(point.notes),

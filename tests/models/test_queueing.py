@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from specplan.models.queueing import (
-    little_population,
     pollaczek_khinchine_wait_s,
     two_resource_cycle_rate,
 )
@@ -22,12 +21,6 @@ def test_textbook_values() -> None:
     # Kleinrock, Queueing Systems I (1975): M/M/1 waits W = ρ/(μ − λ), M/D/1 half as long
     assert_allclose(pollaczek_khinchine_wait_s(0.8, 1.0, 2.0), 4.0)
     assert_allclose(pollaczek_khinchine_wait_s(0.8, 1.0, 1.0), 2.0)
-    assert_allclose(little_population(0.8, 4.0 + 1.0), 4.0)  # L = ρ/(1 − ρ)
-
-
-def test_in_flight_of_a_saturated_server() -> None:
-    # reports.json C42: 3.06 requests/s at a mean latency of 25.05 s
-    assert_allclose(little_population(3.06, 25.05), 76.7, rtol=0.05)
 
 
 @given(st.floats(1, 5), seconds)
