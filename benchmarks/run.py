@@ -134,6 +134,23 @@ def log() -> Figure:
         return Figure(time.perf_counter() - begun, limit=4.0)
 
 
+def slider() -> Figure:
+    """From a moved slider to every figure of the live page, for the slowest bundled scenario."""
+    from slider import slowest
+
+    return Figure(slowest()[0], limit=0.1)
+
+
+def report() -> Figure:
+    """`specplan report` of a run of a million requests: read, drawn and written."""
+    run = ("llama31-8b-eagle3-h100", "--set", "workload.requests=1000000")
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/run"
+        process_s(*command("simulate", *run, "-o", path), repeats=1)
+        written = command("report", path, "-o", f"{folder}/report.html")
+        return Figure(process_s(*written, repeats=1), limit=5.0)
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "interpreter": interpreter,
     "help": help_page,
@@ -141,6 +158,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "simulation": simulation,
     "grid": grid,
     "log": log,
+    "slider": slider,
+    "report": report,
 }
 
 

@@ -40,7 +40,7 @@ class Curves:
     scenario: Scenario
     point: OperatingPoint
     priced: Priced
-    _costs: dict[tuple[float, int], RoundCosts] = field(default_factory=dict, repr=False)
+    _costs: dict[int, RoundCosts] = field(default_factory=dict, repr=False)
 
     @cached_property
     def found(self) -> speedup.Prediction:
@@ -78,12 +78,11 @@ class Curves:
             kept = tuple(np.bincount(block.recorded))
         return None if kept is None else np.cumsum(kept[::-1], dtype=np.float64)[::-1]
 
-    def costs(self, gamma: int, batch: float | None = None) -> RoundCosts:
-        """Seconds of the passes at a batch, the operating point's unless another is given."""
-        at = self.point.batch if batch is None else batch
-        key = (at, gamma if self._by_gamma else 0)
+    def costs(self, gamma: int) -> RoundCosts:
+        """Seconds of the passes at the operating point's batch."""
+        key = gamma if self._by_gamma else 0
         if key not in self._costs:
-            self._costs[key] = self.priced.costs(at, gamma)
+            self._costs[key] = self.priced.costs(self.point.batch, gamma)
         return self._costs[key]
 
     @property
@@ -148,7 +147,7 @@ class Curves:
     def _at_each(self, batches: Floats, gammas: NDArray[np.int64]) -> RoundCosts:
         """Price rounds on the grid (batches, γ), or (batches, 1) where γ leaves a pass as it is."""
         priced = gammas if self._by_gamma else gammas[-1:]
-        return _stacked([[self.costs(int(g), float(b)) for g in priced] for b in batches])
+        return _joined([self.priced.costs(batches, int(gamma)) for gamma in priced], len(batches))
 
     def tornado(self) -> list[tuple[str, float, float]]:
         """Speedup with one input `SHIFT` lower and `SHIFT` higher: (input, low, high), widest last.
@@ -158,7 +157,7 @@ class Curves:
         """
         gamma, costs = self.point.gamma, self.costs(self.point.gamma)
         shifts = (1 - SHIFT, 1 + SHIFT)
-        moved = _stacked([[_scaled(costs, name, by) for name in _INPUTS for by in shifts]])
+        moved = _joined([_scaled(costs, name, by) for name in _INPUTS for by in shifts], 1)
         ends = moved.step_s / speedup.token_s(self.priced.figures, gamma, moved)
         found = [
             (label, float(low), float(high))
@@ -183,13 +182,14 @@ class Curves:
         )
 
 
-def _stacked(rows: Sequence[Sequence[RoundCosts]]) -> RoundCosts:
-    """Join costs of single points into those of a grid (rows, columns)."""
+def _joined(columns: Sequence[RoundCosts], rows: int) -> RoundCosts:
+    """Join costs of rows `(rows,)`, or the same for all of them, to a grid (rows, columns)."""
     together: dict[str, Any] = {
-        name: np.array([[getattr(costs, name) for costs in row] for row in rows])
-        for name in ("step_s", "verify_s", "draft_step_s", "draft_call_s", "overhead_s")
+        name: np.stack([np.broadcast_to(getattr(one, name), (rows,)) for one in columns], axis=1)
+        for name in ("step_s", "draft_step_s", "draft_call_s", "overhead_s")
     }
-    return dataclasses.replace(rows[0][0], **together)
+    verify = [np.broadcast_to(one.verify_s, (rows, one.verify_s.shape[-1])) for one in columns]
+    return dataclasses.replace(columns[0], verify_s=np.stack(verify, axis=1), **together)
 
 
 def _scaled(costs: RoundCosts, name: str, factor: float) -> RoundCosts:

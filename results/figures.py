@@ -48,8 +48,8 @@ def layout(
         "font": {"family": FONT, "size": 14, "color": TEXT},
         "height": height,
         "margin": {"l": 8, "r": 8, "t": 36, "b": 8},
-        "xaxis": {**axis, "title": {"text": x}, **(xaxis or {})},
-        "yaxis": {**axis, "title": {"text": y}, **(yaxis or {})},
+        "xaxis": {**axis, "title": {"text": x, "font": {"size": 15}}, **(xaxis or {})},
+        "yaxis": {**axis, "title": {"text": y, "font": {"size": 15}}, **(yaxis or {})},
         "shapes": list(shapes),
         "legend": {
             "orientation": "h",

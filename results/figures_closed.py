@@ -124,13 +124,14 @@ def speedup_by_batch(curves: Curves) -> Figure:
         x="running batch on one replica", y=GAMMA,
         xaxis={"type": "log", "tickvals": powers}, yaxis={"dtick": 1},
     )  # fmt: skip
-    figure["data"].append(
-        {
-            "type": "scatter", "x": batches, "y": gammas[np.argmax(z, axis=0)], "mode": "lines",
-            "name": "best γ",
-            "line": {"color": BREAK_EVEN, "dash": "dot", "width": 2, "shape": "hvh"},
-        }
-    )  # fmt: skip
+    line = {"type": "scatter", "x": batches, "y": gammas[np.argmax(z, axis=0)], "mode": "lines"}
+    figure["data"] += [
+        # White under black is seen on every colour.
+        {**line, "name": "", "showlegend": False, "hoverinfo": "skip",
+         "line": {"color": "#FFFFFF", "width": 6, "shape": "hvh"}},
+        {**line, "name": "best γ",
+         "line": {"color": BREAK_EVEN, "dash": "dot", "width": 2, "shape": "hvh"}},
+    ]  # fmt: skip
     return figure
 
 
@@ -237,7 +238,7 @@ def tokens_per_round(curves: Curves) -> Figure:
     mean, spread = float(x @ share), float(tokens_per_round_variance(lists)) ** 0.5
     line = across(x=mean, colour=BREAK_EVEN, text=f"mean {mean:.3g} ± {spread:.2g}")
     look = layout(
-        "tokens committed by a round that drafts", "share of rounds", 340,
+        "tokens of a round that drafts", "share of rounds", 340,
         xaxis={"dtick": 1}, shapes=[line],
     )  # fmt: skip
     look["margin"]["t"] = 56  # the line's text stands above the plot, below the buttons

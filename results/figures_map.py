@@ -57,7 +57,7 @@ def heat_map(
                 "line": {"color": BREAK_EVEN, "width": 3}, "hoverinfo": "skip",
             }
         )  # fmt: skip
-    return {"data": traces, "layout": layout(height=480, **look)}
+    return {"data": traces, "layout": layout(height=480, showlegend=True, **look)}
 
 
 def staircase(

@@ -88,6 +88,7 @@ def gpu_phases(runs: Sequence[Recorded]) -> Figure:
         xaxis={"range": [0, 1.001], "tickformat": ".0%", "dtick": 0.25},
         yaxis={"autorange": "reversed"},
     )  # fmt: skip
+    look["margin"]["r"] = 28  # for half of "100%"
     traces = [
         {
             "type": "bar", "y": rows, "x": [share[phase] for share in shares], "name": phase,
@@ -171,10 +172,8 @@ def gap_steps(run: Recorded) -> Figure | None:
         return None
     steps = [*(1e3 * found[name] for name in names), 1e3 * found["simulated_s"]]
     trace = {
-        "type": "waterfall",
-        "x": ["closed form,<br>alone", "clipping", "batch<br>growth", "prefill", "rest",
-              "simulated"],
-        "y": steps,
+        "type": "waterfall", "orientation": "h", "x": steps,
+        "y": ["closed form alone", "clipping", "batch growth", "prefill", "rest", "simulated"],
         "measure": ["absolute", *["relative"] * 4, "total"],
         "increasing": {"marker": {"color": PHASES["waste"]}},
         "decreasing": {"marker": {"color": PHASES["prefill"]}},
@@ -182,4 +181,6 @@ def gap_steps(run: Recorded) -> Figure | None:
         "connector": {"line": {"color": "#7F7F7F"}},
         "text": [f"{step:.3g}" for step in steps], "textposition": "outside", "cliponaxis": False,
     }  # fmt: skip
-    return {"data": [trace], "layout": layout("", "time per output token (ms)", 380)}
+    look = layout("time per output token (ms)", "", 340, yaxis={"autorange": "reversed"})
+    look["margin"]["r"] = 48  # for the number beside the longest bar
+    return {"data": [trace], "layout": look}

@@ -123,6 +123,10 @@ def _guard(app: Dash) -> None:
     def one_page() -> None:
         if request.url_rule is not None and request.url_rule.rule == "/<path:path>":
             abort(404, "There is one page here: /")  # Dash would answer any path with it
+        if request.method == "POST":
+            asked = request.get_json(silent=True)
+            if not isinstance(asked, dict) or not {"output", "outputs"} <= asked.keys():
+                abort(400, "This is no request of the page.")
 
     def within(response: Any) -> Any:
         response.headers["Content-Security-Policy"] = policy
@@ -140,9 +144,10 @@ def _guard(app: Dash) -> None:
 
 
 def _name(host: str) -> str:
-    """Take the port off a Host header.
+    """Take the port off a Host header, whose case does not matter.
 
-    >>> _name("localhost:8050"), _name("[::1]:8050")
+    >>> _name("LocalHost:8050"), _name("[::1]:8050")
     ('localhost', '[::1]')
     """
-    return host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+    named = host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+    return named.lower()

@@ -90,7 +90,8 @@ def _register_page(
         state = read(search, base.scenario, base.controls)
         return live_page.page(base, state, names, token_hex(8))
 
-    app.clientside_callback(REPLACE, Input("written", "data"), prevent_initial_call=True)
+    untyped: Any = app
+    untyped.clientside_callback(REPLACE, Input("written", "data"), prevent_initial_call=True)
 
     @app.callback(Output("measured", "children"), Input("base", "data"))
     @lru_cache(maxsize=16)  # fitted and predicted once, whatever the sliders say

@@ -72,7 +72,7 @@ def report_answer(
 
 def _recorded(target: str, sets: Sequence[str]) -> Recorded:
     folder = Path(target)
-    if folder.is_dir():
+    if target and folder.is_dir():
         if sets:
             wrong = f"--set does not apply to {target}, a run that is over"
             raise ScenarioError(Fault(wrong, "the scenario of the run, with --set"))

@@ -33,7 +33,7 @@ MEASURED = (
     "Each row is predicted from the scenario with the row's own conditions; rows marked fit "
     "determine what is fitted, and are not drawn."
 )
-BLUE = "Blue is faster than plain decoding, orange slower; the black line is 1.0x."
+BLUE = "Blue is faster than plain decoding, orange slower."
 SMALLEST = 1e-6  # an interval narrower than this, relative, is rounding
 
 
@@ -69,7 +69,7 @@ def _with_interval(value: float | None, ends: tuple[float, float] | None) -> str
     """
     if value is None or not ends or ends[1] - ends[0] < SMALLEST * abs(value):
         return number(value)
-    return f"{number(value)} ± {(ends[1] - ends[0]) / 2:.2g}"
+    return f"{number(value)} ± {number((ends[1] - ends[0]) / 2, 2)}"
 
 
 def closed_sections(made: Curves) -> Iterator[Section]:

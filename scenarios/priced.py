@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from specplan.scenarios.lower import End
     from specplan.scenarios.schema import Scenario
 
+    Floats = NDArray[np.float64]
+
 SEARCHED_GAMMA = 32  # how deep the best γ is looked for where the acceptance has no end
 LONGEST_EXACT = 20_000  # output tokens up to which the finite recursion is run
 
@@ -65,34 +67,39 @@ class Priced:
             return int(choices[np.argmax(found.speedup)])
         return scenario.gamma
 
-    def costs(self, batch: float, gamma: int) -> RoundCosts:
-        """Price the passes of a round; raises ScenarioError where a cost has no answer."""
+    def costs(self, batch: float | Floats, gamma: int) -> RoundCosts:
+        """Price the passes of a round at one batch or at several `(n,)`.
+
+        Raises ScenarioError where a cost has no answer.
+        """
         try:
             return self._costs(batch, gamma)
         except ValueError as error:
             raise ScenarioError(Fault(str(error), field=self.scenario.name)) from None
 
-    def _costs(self, batch: float, gamma: int) -> RoundCosts:
+    def _costs(self, batch: float | Floats, gamma: int) -> RoundCosts:
         """Seconds of the passes of a round; the shorter of two parallel phases is hidden."""
         scenario = self.scenario
         method, placement = scenario.speculation.method, scenario.draft.placement
-        step_s = float(self.step.seconds(batch, 1, self.context))
+        step_s = np.asarray(self.step.seconds(batch, 1, self.context))
+        each = np.asarray(batch)[..., None]
         if method == "tree" and gamma:
             widths = 1.0 + np.cumsum(self._level_sizes())
-            draft_s, gammas = self._tree_draft_s(batch), np.arange(1.0, len(widths) + 1)
+            draft_s, gammas = self._tree_draft_s(each), np.arange(1.0, len(widths) + 1)
         else:
             widths = np.arange(2, max(self.positions, 1) + 2, dtype=np.float64)
             drafted = max(gamma, 1) if method == "one_pass" else 1
-            draft_s, gammas = float(self.draft.seconds(batch, drafted, self.context)), widths - 1
+            draft_s = np.asarray(self.draft.seconds(batch, drafted, self.context))
+            gammas = widths - 1
         if not scenario.gamma:
-            draft_s, verify_s = 0.0, np.array([step_s])
+            draft_s, verify_s = np.zeros(()), step_s[..., None]
         else:
-            verify_s = self.wide.seconds(batch, widths, self.context)
+            verify_s = self.wide.seconds(each, widths, self.context)
         call_s = scenario.draft.per_round if scenario.gamma else 0.0
         if placement == "parallel":
             steps = np.minimum(gammas, 1.0) if method == "one_pass" else gammas
-            verify_s = np.maximum(verify_s, call_s + steps * draft_s)
-            draft_s, call_s = 0.0, 0.0
+            verify_s = np.maximum(verify_s, call_s + steps * draft_s[..., None])
+            draft_s, call_s = np.zeros(()), 0.0
         away = placement != "colocated"
         return round_costs(
             step_s,
@@ -110,10 +117,13 @@ class Priced:
         """Nodes of a tree on its levels 1, 2, …: a round cut short drafts its upper levels."""
         return np.bincount([len(path) for path in self.scenario.speculation.tree_paths])[1:]
 
-    def _tree_draft_s(self, batch: float) -> float:
-        """Mean draft step of a tree: each level reads the nodes of the level above."""
+    def _tree_draft_s(self, batch: Floats) -> Floats:
+        """Mean draft step of a tree `(...)` for batches `(..., 1)`.
+
+        Each level reads the nodes of the level above.
+        """
         inputs = np.concatenate([[1], self._level_sizes()[:-1]])
-        return float(self.draft.seconds(batch, inputs, self.context).mean())
+        return np.asarray(self.draft.seconds(batch, inputs, self.context).mean(axis=-1))
 
     def round_s(self, batch: float) -> float:
         """Seconds of a mean round at a batch, for γ as chosen there."""

@@ -105,14 +105,15 @@ class Browser:
         ]
 
     def at_width(self, width: int) -> int:
-        """Lay the page out at a width and return how wide it really is."""
-        size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+        """Lay the page out at a width, below 600 on a phone, and return how wide it really is."""
+        phone = width < 600
+        size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": phone}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         time.sleep(0.5)  # plotly draws again a moment after the window has changed
         return int(self.driver.execute_script("return document.documentElement.scrollWidth"))
 
     def photograph(self, name: str, width: int) -> None:
-        """Keep a picture of the page for a reader, where CI asks for them."""
+        """Keep a picture of the page for a reader: `.ci/run` puts them into artifacts/."""
         folder = os.environ.get("SPECPLAN_SCREENSHOTS")
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)

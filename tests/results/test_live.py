@@ -21,7 +21,7 @@ def client() -> Any:
     return live.make_app("toy-20ms").server.test_client()
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8050", "localhost:8050", "localhost"])
+@pytest.mark.parametrize("host", ["127.0.0.1:8050", "localhost:8050", "localhost", "LocalHost:1"])
 def test_this_machine_is_answered(client: Any, host: str) -> None:
     answer = client.get("/", headers={"Host": host})
     assert answer.status_code == 200
@@ -33,6 +33,13 @@ def test_this_machine_is_answered(client: Any, host: str) -> None:
 )
 def test_other_names_are_refused(client: Any, host: str) -> None:
     assert client.get("/", headers={"Host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"{}", b'{"output": "x"}', b"\xff", b""])
+def test_a_request_that_the_page_would_not_make_is_refused(client: Any, body: bytes) -> None:
+    headers = {"Host": "127.0.0.1:8050", "Content-Type": "application/json"}
+    answer = client.post("/_dash-update-component", headers=headers, data=body)
+    assert answer.status_code == 400
 
 
 def test_pages_of_other_sites_are_refused(client: Any) -> None:

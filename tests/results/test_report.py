@@ -224,6 +224,13 @@ def test_report_never_overwrites(specplan_cli: Callable[..., Any], tmp_path: Pat
     assert (tmp_path / "a.html").read_text() == "mine"
 
 
+def test_no_name_at_all(specplan_cli: Callable[..., Any], tmp_path: Path) -> None:
+    found = specplan_cli("report", "", "-o", str(tmp_path / "a.html"))
+    assert (found.code, found.err.strip()) == (
+        2, "the name of the scenario is empty (a file or a bundled name)"
+    )  # fmt: skip
+
+
 def test_foreign_folder(specplan_cli: Callable[..., Any], tmp_path: Path) -> None:
     found = specplan_cli("report", str(tmp_path), "-o", str(tmp_path / "a.html"))
     assert found.code == 2
