@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -24,6 +24,7 @@ from specplan.scenarios.acceptance_figures import (
     stated_texts,
 )
 from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.extrapolated import remarks
 from specplan.scenarios.load import load
 from specplan.scenarios.synthetic import wanted
 
@@ -87,7 +88,8 @@ def convert_scenario_answer(scenario: Scenario) -> Answer:
     """
     what = wanted(scenario)
     listed = tuple(Figure(float(rate)) for rate in what.unconditional)
-    return _answer(Stated(Evidence(gamma=what.gamma, lists={"scenario": listed})))
+    answer = _answer(Stated(Evidence(gamma=what.gamma, lists={"scenario": listed})))
+    return replace(answer, notes=[*answer.notes, *remarks(scenario, what.gamma)])
 
 
 def _mixture_answer(texts: Mapping[str, str]) -> Answer:

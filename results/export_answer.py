@@ -12,6 +12,7 @@ from specplan.models.rounds import tokens_per_round_variance
 from specplan.results.answer import Answer
 from specplan.results.tables import verbatim
 from specplan.scenarios.exporters import ENGINES, export
+from specplan.scenarios.extrapolated import remarks
 from specplan.scenarios.synthetic import Export, wanted
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def export_answer(
         "draft_probability": what.draft_probability,
         "exports": [_json(made) for made in exports],
     }
-    return Answer(json, _text(json), list(NOTES))
+    return Answer(json, _text(json), [*NOTES, *remarks(scenario, what.gamma)])
 
 
 def _json(made: Export) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from specplan.results.tables import (
     number,
     percent,
 )
+from specplan.scenarios import extrapolated
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def simulate_answer(
         "closed_form": explained.json,
         "scenario": scenario.resolved(),
     }
-    notes = []
+    notes = extrapolated.remarks(scenario, scenario.deepest_gamma)
     if run.interrupted:
         notes.append(_interrupted(figures))
     if output is not None:

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from specplan.results.tables import fitted, heading, milliseconds, number, times
-from specplan.scenarios.extrapolated import ENDS, stated_positions, told
+from specplan.scenarios.extrapolated import ENDS, remarks
 from specplan.scenarios.units import format_bytes
 
 if TYPE_CHECKING:
@@ -57,13 +57,10 @@ def extrapolation_notes(scenario: Scenario, grid: Grid) -> list[str]:
     """Say which γ of a grid lie beyond the acceptance that is stated, and what speaks against."""
     names = [name for name in ("gamma", "speculation.gamma") if name in grid.columns]
     deepest = int(grid.columns[names[0]].max()) if names else scenario.deepest_gamma
-    stated = stated_positions(scenario)
-    rules, warnings = told(scenario, deepest)
-    if deepest <= stated or not rules:
-        return []
-    ends = ": columns _low and _high are the ends of its band" if grid.by == "closed-form" else ""
-    border = f"acceptance beyond the {stated:g} positions stated is extrapolated by"
-    return [f"{border} {' and '.join(rules)}{ends}", *(f"warning: {text}" for text in warnings)]
+    found = remarks(scenario, deepest)
+    if found and grid.by == "closed-form":
+        found[0] += ": columns _low and _high are the ends of its band"
+    return found
 
 
 def grid_text(grid: Grid) -> Group:

@@ -106,6 +106,22 @@ def band(scenario: Scenario, point: OperatingPoint, gammas: Iterable[int]) -> Ba
     return Band(int(stated), rules, warnings, np.array(beyond), tokens, gains)
 
 
+def remarks(scenario: Scenario, positions: int) -> list[str]:
+    """Say which of the positions follow a rule and what speaks against it; empty where none does.
+
+    >>> from specplan.scenarios.load import load
+    >>> text = "speculation.acceptance={unconditional: [.5, .3], extend: plateau}"
+    >>> remarks(load("toy-20ms", [text]), 3)
+    ['acceptance beyond the 2 positions stated is extrapolated by plateau']
+    """
+    rules, warnings = told(scenario, positions)
+    if not rules:
+        return []
+    border = f"acceptance beyond the {stated_positions(scenario):g} positions stated"
+    says = f"{border} is extrapolated by {' and '.join(rules)}"
+    return [says, *(f"warning: {text}" for text in warnings)]
+
+
 def told(scenario: Scenario, positions: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give the rules that apply to some of the positions, and their warnings, each once."""
     blocks = [block for block in _blocks(scenario) if block.states(scenario.gamma) < positions]

@@ -6,10 +6,13 @@ import pytest
 from rich.console import Console
 
 from specplan.results.closed_curves import curves
+from specplan.results.convert_answer import convert_scenario_answer
+from specplan.results.export_answer import export_answer
 from specplan.results.figures_closed import speedup_by_gamma
 from specplan.results.plan_answer import plan_answer
 from specplan.results.prediction import predict_answer
 from specplan.results.sections import closed_sections
+from specplan.results.simulation import simulate_answer
 from specplan.results.sweeps import Means, sweep_answer
 from specplan.scenarios.load import load
 from specplan.scenarios.schema import Scenario
@@ -86,3 +89,16 @@ def test_a_plan_gives_both_ends() -> None:
     assert [row["gamma"] for row in found["by_gamma"]] == list(range(2, 9))
     assert OVERESTIMATES in " ".join(answer.notes)
     assert "Acceptance is extrapolated beyond the 1 positions stated" in printed(answer.text)
+
+
+def test_simulate_export_and_convert_say_so_too() -> None:
+    scenario = toy(ONE, "speculation.gamma=3", "workload.requests=3", "workload.output_tokens=8")
+    answers = [
+        simulate_answer(scenario, None, force=False),
+        export_answer(scenario),
+        convert_scenario_answer(scenario),
+    ]
+    for answer in answers:
+        told = " ".join(answer.notes)
+        assert "acceptance beyond the 1 positions stated is extrapolated by iid" in told
+        assert OVERESTIMATES in told
