@@ -132,7 +132,7 @@ def compare(  # noqa: PLR0917
     Says which is faster, with the interval of each difference from the first; ranks more than two.
     -o also writes a page, and the run of each.
 
-    Example: specplan compare azure-conversation --without-speculation
+    Example: specplan compare azure-conversation-trace --without-speculation
     """
 
     def answer() -> Answer:

@@ -10,6 +10,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from specplan.cli import app
+from specplan.scenarios.load import bundled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,9 @@ def test_help_fits_the_screen_and_has_an_example(path: tuple[str, ...]) -> None:
     command: Any = ROOT
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
-    command.make_context("specplan", words).close()
+    with command.make_context("specplan", words) as context:
+        given = context.params.get("scenarios") or (context.params.get("scenario"),)
+    assert {name for name in given if name} <= set(bundled())
 
 
 @pytest.mark.parametrize(
