@@ -139,10 +139,11 @@ def convert(context: typer.Context, sets: Sets = None, as_json: AsJson = False) 
     TensorRT-LLM), acceptance_rate (accepted/drafted), efficiency (also the old SGLang rate),
     share_of_output, conditional, unconditional, histogram. Unknown meaning: length, rate,
     positions. Counters: accepted, drafted, drafts, emitted, requests, accepted_per_position,
-    drafted_per_position. Sweeps: lengths_by_gamma, rates_by_gamma (1:1.8,2:2.4). Clocks: itl, tpot,
-    speedup, round_cost, tokens_per_s. Beside them: gamma or block_size, engine, fill, dataset,
-    batch (of sequences kept in step, as padded batches are). By themselves: speedups and
-    token_shares of several kinds of text.
+    drafted_per_position; without them draft_probability, the share of rounds that draft. Sweeps:
+    lengths_by_gamma, rates_by_gamma (1:1.8,2:2.4). Clocks: itl, tpot, speedup, round_cost,
+    tokens_per_s. Beside them: gamma or block_size, engine, fill, dataset, batch (of sequences kept
+    in step, as padded batches are). By themselves: speedups and token_shares of several kinds of
+    text.
 
     Example: specplan acceptance convert gamma=4 acceptance_length=3.3
     """

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def quantities(reading: Reading) -> dict[str, Any]:
+def quantities(reading: Reading, draft_probability: float = 1.0) -> dict[str, Any]:
     """Return name → value for every quantity that the reading settles.
 
     acceptance_length (τ) is over rounds that draft, tokens_per_round over all rounds; the two
-    differ only where the counters show rounds without a draft. Lists hold positions 1..γ; a
-    conditional rate of a position that is never reached is None (0/0).
+    differ where the counters, or else `draft_probability`, tell of rounds without a draft. Lists
+    hold positions 1..γ; a conditional rate of a position that is never reached is None (0/0).
 
     >>> from specplan.models.evidence import Evidence
     >>> from specplan.models.readings import interpret
@@ -41,8 +41,11 @@ def quantities(reading: Reading) -> dict[str, Any]:
     rate = _stated(reading, "acceptance_rate")
     if accepted is not None and drafted:
         rate = accepted / drafted
-    overall = tau if counts is None else counts.tokens_per_round
-    chance = 1.0 if counts is None else counts.draft_probability
+    overall, chance = tau, None if tau is None else draft_probability
+    if tau is not None and draft_probability < 1:
+        overall = 1 + draft_probability * (tau - 1)
+    if counts is not None:
+        overall, chance = counts.tokens_per_round, counts.draft_probability
     return {
         "gamma": gamma,
         "acceptance_length": tau,

@@ -88,7 +88,8 @@ def convert_scenario_answer(scenario: Scenario) -> Answer:
     """
     what = wanted(scenario)
     listed = tuple(Figure(float(rate)) for rate in what.unconditional)
-    answer = _answer(Stated(Evidence(gamma=what.gamma, lists={"scenario": listed})))
+    evidence = Evidence(gamma=what.gamma, lists={"scenario": listed})
+    answer = _answer(Stated(evidence, draft_probability=what.draft_probability))
     return replace(answer, notes=[*answer.notes, *remarks(scenario, what.gamma)])
 
 
@@ -141,7 +142,7 @@ def _refuse_speedup_alone(stated: Stated) -> None:
 def _row(reading: Reading, stated: Stated) -> dict[str, Any]:
     row: dict[str, Any] = {
         "reading": dict(reading.chosen),
-        **quantities(reading),
+        **quantities(reading, stated.draft_probability),
         "disagreement": reading.disagreement,
         "extrapolation": (further := _extrapolation(reading, stated)),
         "acceptance_block": _block(reading, further),

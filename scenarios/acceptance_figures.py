@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from specplan.models.counts import Counts, Warned
 from specplan.models.evidence import Evidence
-from specplan.models.extrapolation import Curve, Rule, unconditional_from_curve
+from specplan.models.extrapolation import Rule
 from specplan.models.statements import ENGINES, LENGTHS, LISTS, SHARES, Figure
+from specplan.scenarios.acceptance_lists import SWEEPS, from_counts_per_position, from_sweeps
 from specplan.scenarios.engines import engine_name
 from specplan.scenarios.errors import Fault, ScenarioError, by_nearness, nearest
 from specplan.scenarios.shares import (
+    read_count,
     read_counts,
     read_number,
     read_share,
@@ -30,15 +32,12 @@ LENGTH_NAMES = (*LENGTHS, "length")
 LIST_NAMES = (*LISTS, "positions")
 COUNT_NAMES = ("accepted", "drafted", "drafts", "emitted", "requests")
 COUNT_LISTS = ("histogram", "accepted_per_position", "drafted_per_position")
-SWEEPS = ("lengths_by_gamma", "rates_by_gamma")
 TIMES = ("itl", "tpot", "speedup", "round_cost", "tokens_per_s")
 MIXTURE = ("speedups", "token_shares")
-PLAIN = ("gamma", "block_size", "engine", "fill", "dataset", "batch")
+PLAIN = ("gamma", "block_size", "engine", "fill", "dataset", "batch", "draft_probability")
 
-NAMES: tuple[str, ...] = (
-    *PLAIN, *LENGTH_NAMES, *SHARE_NAMES, *LIST_NAMES, *COUNT_NAMES, *COUNT_LISTS, *SWEEPS, *TIMES,
-    *MIXTURE,
-)  # fmt: skip
+_READ = (PLAIN, LENGTH_NAMES, SHARE_NAMES, LIST_NAMES, COUNT_NAMES, COUNT_LISTS, SWEEPS, TIMES)
+NAMES: tuple[str, ...] = sum(_READ, ()) + MIXTURE
 """Every name that can be stated, in the order in which help shows them."""
 
 
@@ -47,7 +46,7 @@ class Stated:
     """Evidence, what its text needed to be warned about, and the figures that are no acceptance.
 
     speedup over plain decoding, round_cost = R/T, tokens_per_s of one stream, batch of sequences
-    that an engine keeps in step; None if not stated.
+    that an engine keeps in step; None if not stated. draft_probability: share of rounds that draft.
     """
 
     evidence: Evidence
@@ -57,6 +56,7 @@ class Stated:
     tokens_per_s: float | None = None
     dataset: str | None = None
     batch: int | None = None
+    draft_probability: float = 1.0
 
 
 def stated_texts(arguments: Sequence[str]) -> tuple[dict[str, str], str | None]:
@@ -112,9 +112,9 @@ def read_stated(texts: Mapping[str, str]) -> Stated:
     times = {name: _positive(texts[name], name) for name in TIMES[2:] if name in texts}
     figures |= _from_times(texts, times)
     lists = {name: _shares(texts[name], name, warnings) for name in LIST_NAMES if name in texts}
-    lists |= _from_counts_per_position(texts)
-    lists |= _from_sweeps(texts, warnings)
-    counts = {name: _count(texts[name], name) for name in COUNT_NAMES if name in texts}
+    lists |= from_counts_per_position(texts)
+    lists |= from_sweeps(texts, warnings)
+    counts = {name: read_count(texts[name], name) for name in COUNT_NAMES if name in texts}
     try:
         evidence = Evidence(
             gamma=gamma,
@@ -131,7 +131,18 @@ def read_stated(texts: Mapping[str, str]) -> Stated:
         raise ScenarioError(Fault(str(error), field="counts")) from error
     batch = read_whole(texts["batch"], "batch") if "batch" in texts else None
     _positive(texts.get("batch", "1"), "batch")
-    return Stated(evidence, tuple(warnings), **times, dataset=texts.get("dataset"), batch=batch)
+    if counts and "draft_probability" in texts:
+        right = "counters alone: drafts, and emitted for all rounds"
+        raise ScenarioError(Fault("is stated beside counters", right, field="draft_probability"))
+    share, found = read_share(texts.get("draft_probability", "1"), "draft_probability")
+    return Stated(
+        evidence,
+        (*warnings, *found),
+        **times,
+        dataset=texts.get("dataset"),
+        batch=batch,
+        draft_probability=share.value,
+    )
 
 
 def read_mixture(texts: Mapping[str, str]) -> tuple[list[float], list[float] | None]:
@@ -185,11 +196,6 @@ def _positive(text: str, name: str) -> float:
     return value
 
 
-def _count(text: str, name: str) -> float:
-    """Read a count, with the thousands separators of logs (1,500)."""
-    return float(read_whole(re.sub(r"(?<=[0-9]),(?=[0-9]{3})", "", text), name))
-
-
 def _shares(text: str, name: str, warnings: list[Warned]) -> tuple[Figure, ...]:
     figures, found = read_shares(text, name)
     warnings += found
@@ -227,74 +233,3 @@ def _duration(text: str, name: str) -> Figure:
     if number.value <= 0:
         raise ScenarioError(Fault(f"{shown(text)} is not above 0", "a measured time", field=name))
     return Figure(number.value * scale, number.rounding * scale)
-
-
-def _from_counts_per_position(texts: Mapping[str, str]) -> dict[str, tuple[Figure, ...]]:
-    """A_i = accepted at i / drafted at i (MLC-LLM) or / drafts (vLLM counters)."""
-    if "accepted_per_position" not in texts:
-        return {}
-    accepted = read_counts(texts["accepted_per_position"], "accepted_per_position")
-    if "drafted_per_position" in texts:
-        drafted = read_counts(texts["drafted_per_position"], "drafted_per_position")
-    elif "drafts" in texts:
-        drafted = (_count(texts["drafts"], "drafts"),) * len(accepted)
-    else:
-        right = "drafts, or drafted_per_position: what to divide by"
-        raise ScenarioError(Fault("has no denominator", right, field="accepted_per_position"))
-    if len(accepted) != len(drafted):
-        wrong = f"{len(accepted)} positions accepted and {len(drafted)} drafted"
-        raise ScenarioError(Fault(wrong, "one number each", field="accepted_per_position"))
-    for position, (kept, made) in enumerate(zip(accepted, drafted, strict=True), start=1):
-        if kept > made or not made:
-            wrong = f"position {position} accepted {kept:g} of {made:g}"
-            raise ScenarioError(
-                Fault(wrong, "accepted is at most drafted: the inverse ratio?", field="positions")
-            )
-    rates = tuple(Figure(k / m) for k, m in zip(accepted, drafted, strict=True))
-    return {"accepted_per_position": rates}
-
-
-def _from_sweeps(texts: Mapping[str, str], warnings: list[Warned]) -> dict[str, tuple[Figure, ...]]:
-    """A_k = S_k − S_{k−1}, where S_k = τ_k − 1 = k·(accepted/drafted) is measured with k drafts."""
-    found = {}
-    for name in SWEEPS:
-        if name not in texts:
-            continue
-        rows = [part.partition(":") for part in re.split(r"[,\s]+", texts[name].strip()) if part]
-        gammas = [read_whole(gamma, name) for gamma, _, _ in rows]
-        if name == "rates_by_gamma":
-            shares = [read_share(text, name)[0] for _, _, text in rows]
-            lengths = [
-                Figure(1 + k * share.value, k * share.rounding)
-                for k, share in zip(gammas, shares, strict=True)
-            ]
-        else:
-            lengths = [read_number(text, name) for _, _, text in rows]
-        try:
-            curve = unconditional_from_curve(gammas, [length.value for length in lengths])
-        except ValueError as error:
-            raise ScenarioError(Fault(str(error), field=name)) from error
-        slack = 2 * max(length.rounding for length in lengths)
-        found[name] = tuple(Figure(float(rate), slack) for rate in curve.unconditional)
-        warnings += _sweep_warnings(curve)
-    return found
-
-
-def _sweep_warnings(curve: Curve) -> list[Warned]:
-    warnings: list[Warned] = [
-        (
-            "same_first_positions",
-            "per-position rates from runs of different gamma assume that drafting more does not"
-            " change the first positions",
-        )
-    ]
-    if curve.pooled.any():
-        listed = ", ".join(f"{rate:.3g}" for rate in curve.increments)
-        warnings.append(
-            (
-                "not_monotone",
-                f"tokens per round gained by each further draft are {listed}: they cannot rise or"
-                " be negative, so neighbours are pooled (isotonic regression)",
-            )
-        )
-    return warnings

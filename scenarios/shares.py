@@ -143,6 +143,15 @@ def read_counts(text: str, field: str) -> tuple[float, ...]:
     return tuple(float(read_whole(part, field)) for part in parts)
 
 
+def read_count(text: str, field: str) -> float:
+    """Read a count, with the thousands separators of logs.
+
+    >>> read_count("1,500", "drafts")
+    1500.0
+    """
+    return float(read_whole(re.sub(r"(?<=[0-9]),(?=[0-9]{3})", "", text), field))
+
+
 def _joined(text: str) -> str:
     """`84 %` is one number: the sign belongs to what stands before it."""
     return re.sub(r"\s+%", "%", text.strip().strip("[]"))

@@ -177,6 +177,9 @@ def _plain(value: object) -> str:
 
 def _remark(name: str, pooled: Evidence) -> str:
     if name == "method" and scenario_method(pooled.method) is None:
+        share = pooled.draft_probability
+        if share is not None and share < 1:  # a draft model always proposes something
+            return "  # the file does not say; rounds without a draft are a sign of ngram"
         return "  # the file does not say: or one_pass, ngram, tree"
     if name != "draft_probability":
         return ""

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from specplan.results.convert_answer import convert_answer
+from specplan.results.convert_answer import convert_answer, convert_scenario_answer
 from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.load import load
 
 
 def convert(**texts: str) -> dict[str, Any]:
@@ -289,3 +290,21 @@ def test_d11_an_extended_list_has_a_band_and_keeps_its_rule() -> None:
         "extend": "last_ratio",
     }
     assert "band" in codes(answer)
+
+
+def test_d21_a_stated_share_of_rounds_that_draft() -> None:
+    """FORMATS.md A1: n-gram drafts in 12,022 of 28,202 rounds; 5.01 there is 2.71 over all."""
+    answer = convert(gamma="5", acceptance_length="5.01", draft_probability="42.63%")
+    assert answer["acceptance_length"] == 5.01
+    assert answer["tokens_per_round"] == pytest.approx(2.71, abs=0.005)
+    assert answer["draft_probability"] == pytest.approx(0.4263)
+    with pytest.raises(ScenarioError, match="stated beside counters"):
+        convert(gamma="5", accepted="10", drafts="5", draft_probability="0.5")
+
+
+def test_d21_a_scenario_that_drafts_in_some_rounds_says_so() -> None:
+    sets = ["speculation.draft_probability=0.4", "speculation.acceptance={unconditional: [.5, .3]}"]
+    answer = convert_scenario_answer(load("toy-20ms", sets)).json
+    assert answer["acceptance_length"] == pytest.approx(1.8)
+    assert answer["tokens_per_round"] == pytest.approx(1 + 0.4 * 0.8)
+    assert answer["draft_probability"] == pytest.approx(0.4)
