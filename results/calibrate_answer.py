@@ -14,7 +14,8 @@ from specplan.results.calibrate_passes import passes_json, passes_text
 from specplan.results.calibrate_roofline import Bent, Stack, bent, bent_text
 from specplan.results.calibrate_rows import why_none
 from specplan.results.diagnose_answer import fastest, finding
-from specplan.results.diagnose_text import finding_text, needed_text
+from specplan.results.diagnose_context import by_context, context_text
+from specplan.results.diagnose_text import baselines_words, fastest_words, finding_text, needed_text
 from specplan.results.store import write_text
 from specplan.results.tables import facts, heading, verbatim
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -110,6 +111,7 @@ def calibrate_answer(
         "groups": [found.value for found in findings],
         "passes": [passes_json(one, fit) for one, fit in fits],
         "rooflines": [one.value() for one in rooflines],
+        "contexts": [one.value() for one in by_context(findings)],
         "best_absolute": best,
         "scenarios": blocks,
     }
@@ -246,12 +248,11 @@ def _text(
     parts: list[RenderableType] = []
     for found in findings:
         parts += finding_text(found)
+    parts += context_text(by_context(findings))
     parts += needed_text(findings)
     if len(findings) > 1 and best:
-        says = best["label"] or best["source"]
-        if best["tie"]:
-            says += f" (a tie: {', '.join(best['tie'])})"
-        parts += [Text(), facts([("Fastest of all", says)])]
+        lines = [("Fastest of all", fastest_words(best)), ("Baselines", baselines_words(findings))]
+        parts += [Text(), facts([line for line in lines if line[1]])]
     if fits:
         parts += passes_text(fits)
     if rooflines:

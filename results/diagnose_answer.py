@@ -68,6 +68,7 @@ def finding(group: Group) -> Finding:
     value: dict[str, Any] = {
         "label": group.label,
         "batch": group.batch,
+        "context": group.context,
         "baseline": None if base is None else _baseline(base),
         "points": [row.value for row in rows],
         "fit": _fit(fit, base),
@@ -99,9 +100,9 @@ def _row(group: Group, point: Point, fit: RoundFit | str) -> Row:
     base = group.baseline
     step_s = base.token_s if base else None
     ratio = point.round_s / step_s if point.round_s and step_s else None
-    tau, stated = point.tokens_per_round, point.stated_speedup
-    if ratio is None and tau and stated:
-        ratio = tau / stated
+    tau, speedup = point.tokens_per_round, group.speedup(point) or point.stated_speedup
+    if ratio is None and tau and speedup:  # whole jobs, or a ratio alone
+        ratio = tau / speedup
     gamma = point.gamma
     value: dict[str, Any] = {
         "source": point.source,
@@ -113,10 +114,10 @@ def _row(group: Group, point: Point, fit: RoundFit | str) -> Row:
         "tpot_s": point.token_s,
         "tokens_per_s": point.tokens_per_s,
         "total_s": point.total_s,
-        "speedup": group.speedup(point) or stated,
+        "speedup": speedup,
         "round_cost_ratio": ratio,
         "break_even_tokens_per_round": ratio,
-        "break_even_rate": found.break_even_rate if found else None,
+        "break_even_rate": found.break_even_rate if found else _rate(ratio, gamma),
         "break_even_alpha": found.break_even_alpha if found else None,
         "ceiling_speedup": found.ceiling_speedup if found else None,
         "never_pays": found.never_pays if found else _never(ratio, gamma),
@@ -138,6 +139,13 @@ def _row(group: Group, point: Point, fit: RoundFit | str) -> Row:
 
 def _never(ratio: float | None, gamma: float | None) -> bool | None:
     return None if ratio is None or gamma is None else ratio > gamma + 1
+
+
+def _rate(ratio: float | None, gamma: float | None) -> float | None:
+    """Turn R/T into the accepted/drafted that breaks even; None where none does."""
+    if ratio is None or not gamma or ratio > gamma + 1:
+        return None
+    return (ratio - 1) / gamma
 
 
 def _over(seconds: float | None, step_s: float | None) -> float | None:
@@ -249,7 +257,12 @@ def _needs(group: Group) -> list[str]:
 
 
 def fastest(points: Sequence[Point]) -> dict[str, Any]:
-    """Rank points by what a user gets, tok/s or the time of the job; ratios to baselines aside."""
+    """Rank points by what a user gets, tok/s or the time of the job; ratios to baselines aside.
+
+    Points of several batches or contexts are no rivals: nothing is ranked then.
+    """
+    if len({(one.batch, one.context) for one in points}) > 1:
+        return {}
     for quantity in ("tokens_per_s", "total_s"):
         stated = [(getattr(one, quantity), one) for one in points]
         sign = 1 if quantity == "tokens_per_s" else -1

@@ -10,13 +10,15 @@ from specplan.results.tables import columns, facts, heading, milliseconds, numbe
 from specplan.scenarios.importers.costs_groups import name, says_speculation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
 
     from specplan.results.diagnose_answer import Finding, Row
     from specplan.scenarios.importers.costs_points import Point
 
+#: Baselines further apart than this are of different set-ups, not of different noise.
+UNLIKE = 1.5
 _STATE = "state gamma=0, or gamma and tau (--point)"
 _NEEDED = {
     "baseline": "a measurement without speculation (--baseline): without it no speedup exists",
@@ -88,7 +90,15 @@ def _best_facts(value: dict[str, Any]) -> list[tuple[str, str]]:
         says += f"; within 5 % of it, so no single winner: {tied}"
     if value["best_gamma_at_most"] is not None:
         says += "; the shortest is fastest, so the best is this or shorter"
-    return [("Best γ", says)]
+    lines = [("Best γ", says)]
+    for step in value["needed_acceptance"]:
+        pays = "" if step["measured"] >= step["needed"] else ", so they do not pay"
+        says = (
+            f"must be accepted {step['needed']:.3f} of the time each to pay, and are "
+            f"{step['measured']:.3f}{pays}"
+        )
+        lines.append((f"Drafts {step['from_gamma'] + 1:g} to {step['to_gamma']:g}", says))
+    return lines
 
 
 def _row_facts(row: Row) -> list[tuple[str, str]]:
@@ -108,8 +118,22 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
         if found.cause not in {"none", "unknown"}:
             says += f"; what decides: {found.cause}"
         lines.append((name(row.point), says))
+        rate, alpha = row.point.acceptance_rate, value["alpha"]
+        if rate is not None and alpha is not None and row.point.gamma != 1:
+            says = f"accepted/drafted {rate:.3f} is an iid α of {alpha:.3f}"
+            lines.append(("  acceptance", says))
         lines += _phases(row)
         lines += [("  would pay with", text) for text in found.changes]
+    elif value["round_cost_ratio"]:
+        says = f"breaks even at τ = {value['round_cost_ratio']:.4g}"
+        if value["break_even_rate"] is not None:
+            says += f", accepted/drafted {value['break_even_rate']:.3f}"
+        if value["never_pays"]:
+            says += ": cannot pay at this round cost"
+        lines.append((name(row.point), says))
+    if value["draft_step_ratio"]:
+        says = f"{value['draft_step_ratio']:.4g} of a plain step"
+        lines.append(("  a draft step is", says))
     if value["inferred_gamma"]:
         lines.append(("γ", f"{value['inferred_gamma']} by τ and accepted/drafted"))
     if value["ttft_delta_s"] is not None:
@@ -138,6 +162,29 @@ def _phases(row: Row) -> list[tuple[str, str]]:
     return lines
 
 
+def fastest_words(best: Mapping[str, Any]) -> str:
+    """Name the fastest point of all, by what a user gets from it."""
+    gamma = best["gamma"]
+    how = "" if gamma is None else "plain decoding" if gamma == 0 else f"γ = {gamma:g}"
+    got = f"{best['tokens_per_s']:.4g} tok/s" if "tokens_per_s" in best else ""
+    got = got or f"{best['total_s']:.4g} s"
+    says = ", ".join(filter(None, (best["label"] or best["source"], how, got)))
+    return f"{says} (a tie: {', '.join(best['tie'])})" if best["tie"] else says
+
+
+def baselines_words(findings: Sequence[Finding]) -> str:
+    """Ask which baseline counts, where those of several labels are far apart; "" where not."""
+    times_s = {
+        found.group.label: base.token_s
+        for found in findings
+        if (base := found.group.baseline) and base.token_s and found.group.label
+    }
+    if len(times_s) < 2 or max(times_s.values()) < UNLIKE * min(times_s.values()):
+        return ""
+    listed = ", ".join(f"{label} {milliseconds(time_s)}" for label, time_s in times_s.items())
+    return f"{listed} a token: each speedup is against its own; count the one you would run"
+
+
 def needed_text(findings: Sequence[Finding]) -> list[RenderableType]:
     """Say once what is missing, and of which groups where it is not missing of all."""
     lacking: dict[str, list[str]] = {}
@@ -152,4 +199,6 @@ def needed_text(findings: Sequence[Finding]) -> list[RenderableType]:
 
 
 def _title(found: Finding) -> str:
-    return ", ".join(filter(None, (found.group.label, f"batch {found.group.batch:g}")))
+    group = found.group
+    context = f"context {group.context:,.0f}" if group.context is not None else ""
+    return ", ".join(filter(None, (group.label, f"batch {group.batch:g}", context)))

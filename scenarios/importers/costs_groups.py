@@ -24,10 +24,11 @@ SERVED = 0.8
 
 @dataclass(frozen=True)
 class Group:
-    """Points of one label and batch, in the order given; the baseline is not among them."""
+    """Points of one label, batch and context, in order; the baseline is not among them."""
 
     label: str
     batch: float
+    context: float | None
     baseline: Point | None
     points: tuple[Point, ...]
 
@@ -185,17 +186,17 @@ def says_speculation(point: Point) -> bool:
 
 
 def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group]:
-    """Put points of one label and batch together with their baseline.
+    """Put points of one label, batch and context together with their baseline.
 
     The baseline of a group is its own plain point; else `baseline`; else the one plain point that
     has no label.
 
     Raises ScenarioError: two different baselines in one group.
     """
-    by_kind: dict[tuple[str, float], list[Point]] = {}
+    by_kind: dict[_Kind, list[Point]] = {}
     for point in points:
         by_kind.setdefault(_kind(point), []).append(point)
-    plain: dict[tuple[str, float], Point] = {}
+    plain: dict[_Kind, Point] = {}
     for kind, members in by_kind.items():
         bases = [one for one in members if one.is_baseline]
         if bases and baseline is not None and baseline not in bases:
@@ -206,25 +207,29 @@ def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group
             raise ScenarioError(Fault(f"{len(bases)} baselines: {shown}", right))
         if bases:
             plain[kind] = bases[0]
-    for_all = [point for (label, _), point in plain.items() if not label]
+    for_all = [point for (label, *_), point in plain.items() if not label]
     shared = baseline or (for_all[0] if len(for_all) == 1 else None)
     found = [
         Group(
             kind[0],
             members[0].batch,
+            members[0].context,
             _for_batch(plain.get(kind, shared), members[0]),
             tuple(one for one in members if not one.is_baseline),
         )
         for kind, members in by_kind.items()
     ]
     order = list(dict.fromkeys(group.label for group in found))
-    found.sort(key=lambda group: (order.index(group.label), group.batch))
+    found.sort(key=lambda group: (order.index(group.label), group.batch, group.context or 0.0))
     drafting = [group for group in found if group.points]
     return drafting or found
 
 
-def _kind(point: Point) -> tuple[str, float]:
-    return point.label, round(point.batch, 2)
+_Kind = tuple[str, float, float | None]
+
+
+def _kind(point: Point) -> _Kind:
+    return point.label, round(point.batch, 2), point.context
 
 
 def _alike(bases: Sequence[Point]) -> bool:
@@ -233,8 +238,16 @@ def _alike(bases: Sequence[Point]) -> bool:
 
 
 def _for_batch(base: Point | None, member: Point) -> Point | None:
-    """Warn where a baseline stands beside points of another batch."""
-    if base is None or abs(base.batch - member.batch) <= 0.05 * member.batch:
+    """Warn where a baseline stands beside points of another batch or context."""
+    if base is None:
+        return base
+    if base.context is not None and member.context is not None and base.context != member.context:
+        says = (
+            f"the baseline is of context {base.context:,.0f}, the points of "
+            f"{member.context:,.0f}: the ratio of the two is no speedup"
+        )
+        return replace(base, warnings=(*base.warnings, Warned("other_context", says)))
+    if abs(base.batch - member.batch) <= 0.05 * member.batch:
         return base
     says = (
         f"the baseline is of batch {base.batch:g}, the points of batch {member.batch:g}: the ratio "

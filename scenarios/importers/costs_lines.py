@@ -58,6 +58,7 @@ def _time(text: str) -> float:
 _KEYS: dict[str, tuple[Callable[[str], float], str]] = {
     "gamma": (_number, "γ, drafted tokens of a round; 0 is plain decoding"),
     "batch": (_number, "sequences decoded together (1)"),
+    "context": (_number, "cached tokens of a sequence"),
     "tau": (_number, "tokens of a round, with the bonus token"),
     "accepted_per_round": (_number, "accepted drafts of a round, without the bonus token"),
     "rate": (parse_fraction, "accepted/drafted"),
@@ -78,7 +79,15 @@ _KEYS: dict[str, tuple[Callable[[str], float], str]] = {
     "served": (parse_rate, "served requests: 2.1/s"),
     "speedup": (_number, "speedup as stated"),
 }
-_ALIASES = {"k": "gamma", "n_max": "gamma", "γ": "gamma", "al": "tau", "τ": "tau", "b": "batch"}
+_ALIASES = {
+    "k": "gamma",
+    "n_max": "gamma",
+    "γ": "gamma",
+    "al": "tau",
+    "τ": "tau",
+    "b": "batch",
+    "ctx": "context",
+}
 _WORDS = ("label", "engine")
 
 
@@ -112,6 +121,7 @@ def parse_point(text: str) -> Point:
         label=words.get("label", ""),
         gamma=gamma,
         batch=batch,
+        context=values.get("context"),
         tokens_per_round=tau,
         round_s=values.get("round"),
         token_s=token_s,

@@ -17,16 +17,17 @@ PRINTED = 0.005
 class Point:
     """One measured configuration; seconds and tokens, None where it is not stated.
 
-    `gamma` 0 is the baseline. `tokens_per_round` is τ over all rounds. `round_s` is R of one
-    sequence, `token_s` its time per output token; two of the three give the third. `draft_s`
-    is the drafting of a round, `draft_step_s` one draft step. `total_s` is the time of a whole job
-    that all points of a comparison did.
+    `gamma` 0 is the baseline. `context` counts the cached tokens of a sequence. `tokens_per_round`
+    is τ over all rounds. `round_s` is R of one sequence, `token_s` its time per output token; two
+    of the three give the third. `draft_s` is the drafting of a round, `draft_step_s` one draft
+    step. `total_s` is the time of a whole job that all points of a comparison did.
     """
 
     source: str
     label: str = ""
     gamma: float | None = None
     batch: float = 1.0
+    context: float | None = None
     tokens_per_round: float | None = None
     round_s: float | None = None
     token_s: float | None = None

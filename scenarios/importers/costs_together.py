@@ -36,7 +36,9 @@ def with_passes(
         step_s = _seconds(table, batch, 1)
         if step_s is not None:
             source = f"{table.source}: batch {batch:g}, width 1"
-            plain = Point(source, label, 0, batch, 1.0, round_s=step_s, token_s=step_s)
+            plain = Point(
+                source, label, 0, batch, tokens_per_round=1.0, round_s=step_s, token_s=step_s
+            )
             found.append(plain)
     return found
 
