@@ -102,7 +102,10 @@ def _sglang(what: Wanted) -> tuple[Export, ...]:
         "builds before the SGLANG_ prefix read SIMULATE_ACC_LEN and SIMULATE_ACC_METHOD",
     ]
     if not what.is_chain:
-        told.append("TOPK stands for the width of the tree, which a list of nodes does not state")
+        told.append(
+            "EAGLE chooses the nodes of its tree itself, round by round: as many as here, with as"
+            " many choices a node as here at most"
+        )
     return (
         Export(
             "sglang",
@@ -114,7 +117,7 @@ def _sglang(what: Wanted) -> tuple[Export, ...]:
             (
                 *arguments,
                 f"--speculative-num-steps {what.gamma}",
-                f"--speculative-eagle-topk {'1' if what.is_chain else 'TOPK'}",
+                f"--speculative-eagle-topk {what.tree_width}",
                 f"--speculative-num-draft-tokens {(what.tree_nodes or what.gamma) + 1}",
             ),
             f"SGLANG_SIMULATE_ACC_LEN = {length!r}",
@@ -132,7 +135,7 @@ def _tensorrt_llm(what: Wanted) -> tuple[Export, ...]:
         wrong = "0 accepted tokens cannot be forced: the variable's 0 means off"
         raise ScenarioError(Fault(wrong, "an acceptance length above 1", field="tensorrt-llm"))
     law = engine_unconditional("tensorrt-llm", tau, what.gamma)
-    told = differences(what, law)
+    told = [*differences(what, law), *tree_differences(what)]
     if forced == int(forced):
         setting = f"{forced:.0f}"
     else:

@@ -24,6 +24,7 @@ class Wanted:
 
     A scenario may give requests different laws; an engine draws every round from one. Rounds of a
     law are as frequent as weight/(tokens per round), and so pooled they keep the long-run τ.
+    tree_width: most children of a node, 1 for a chain.
     """
 
     gamma: int
@@ -31,6 +32,7 @@ class Wanted:
     draft_probability: float
     method: str
     tree_nodes: int | None
+    tree_width: int
     draft: str
     requests_differ: bool
     replayed: bool
@@ -103,12 +105,14 @@ def wanted(scenario: Scenario, draft: str | None = None) -> Wanted:
         wrong = "no round drafts anything"
         raise ScenarioError(Fault(wrong, "a draft_probability above 0", field="speculation"))
     tree = scenario.speculation.method == "tree"
+    paths = scenario.speculation.tree_paths if tree else ()
     return Wanted(
         gamma=gamma,
         unconditional=np.asarray(drafting @ laws.unconditional / drafting.sum()),
         draft_probability=float(drafting.sum()),
         method=scenario.speculation.method,
-        tree_nodes=scenario.verify_width - 1 if tree else None,
+        tree_nodes=len(paths) if tree else None,
+        tree_width=1 + max((path[-1] for path in paths), default=0),
         draft=draft or "DRAFT_MODEL",
         requests_differ=len(laws.weight) > 1,
         replayed=stated.recorded is not None,

@@ -74,6 +74,16 @@ def test_sglang_counts_the_root() -> None:
     assert any("whole batch" in line for line in made.differences)
 
 
+def test_a_tree_keeps_its_width_where_the_engine_has_trees() -> None:
+    tree = "speculation={method: tree, acceptance: {ranks: [.6, .2]}, tree: {budget: 8}}"
+    whole = wanted(load("toy-20ms", [tree]), "DRAFT")
+    [made] = export(whole, "sglang")
+    assert "--speculative-eagle-topk 2" in made.arguments
+    assert "--speculative-num-draft-tokens 8" in made.arguments
+    for engine in ("vllm", "tensorrt-llm", "llama.cpp"):
+        assert any("drafts a chain" in line for line in export(whole, engine)[0].differences)
+
+
 def test_tensorrt_llm_cannot_force_zero() -> None:
     with pytest.raises(ScenarioError, match="0 means off"):
         export(what("speculation.acceptance={alpha: 0}"), "tensorrt-llm")
