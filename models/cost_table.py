@@ -133,7 +133,7 @@ def checked_values(
         b, w, c = falling[0]
         raise ValueError(
             f"at batch {batch[b]:g} width {width[w]:g} takes {1e3 * times[b, w, c]:.4g} ms and "
-            f"width {width[w + 1]:g} {1e3 * times[b, w + 1, c]:.4g} ms (times of whole passes, not "
-            "per token)"
+            f"width {width[w + 1]:g} {1e3 * times[b, w + 1, c]:.4g} ms (times of whole passes; per "
+            "token only in a column such as ms_per_token)"
         )
     return times

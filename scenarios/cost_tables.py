@@ -25,6 +25,7 @@ _AXES = {
     "context": ("context_tokens", "context", "kv_len"),
 }
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "seconds": 1.0}
+_PER_TOKEN = "_per_token"
 _TIME_WITHOUT_UNIT = ("time", "latency", "duration", "median", "mean", "cost")
 _MOST_HOLES_NAMED = 5
 
@@ -50,8 +51,9 @@ def read_cost_table(
 ) -> Cost:
     """Read whole-pass times: columns `batch`, `width`, perhaps `context_tokens`, and a time.
 
-    The time's column ends in its unit: `ms`, `verify_us`, `latency_s`. JSON is a list of objects
-    with these keys. `pads_batch` and `outside` are those of `models.cost.table`.
+    The time's column ends in its unit: `ms`, `verify_us`, `latency_s`; `ms_per_token` is the time
+    of the pass over its positions, batch × width. JSON is a list of objects with these keys.
+    `pads_batch` and `outside` are those of `models.cost.table`.
 
     Raises ScenarioError with all faults: missing columns and units, what is not a number, times
     that are not positive, duplicates, holes, and times that fall with width.
@@ -145,6 +147,8 @@ def _parsed(path: Path, records: list[tuple[int, dict[str, Any]]]) -> list[Row]:
                 numbers[field] = value * factor
         if len(numbers) == len(columns):
             numbers.setdefault("context", 0.0)
+            if columns["seconds"][0].strip().lower().endswith(_PER_TOKEN):
+                numbers["seconds"] *= numbers["batch"] * numbers["width"]
             rows.append(Row(**numbers, place=place))
     if faults:
         raise ScenarioError(faults)
@@ -162,9 +166,10 @@ def _columns(path: Path, names: list[str]) -> dict[str, tuple[str, float]]:
         elif axis != "context":
             right = f"a column named {' or '.join(aliases)}"
             faults.append(_fault(path, 1, "", f"column {axis} is missing", right))
-    timed = [name for name in names if name.strip().lower().rpartition("_")[2] in _SECONDS]
+    units = {name: _unit(name) for name in names}
+    timed = [name for name, unit in units.items() if unit in _SECONDS]
     if len(timed) == 1:
-        found["seconds"] = (timed[0], _SECONDS[timed[0].strip().lower().rpartition("_")[2]])
+        found["seconds"] = (timed[0], _SECONDS[units[timed[0]]])
     elif timed:
         right = "one column of times"
         faults.append(_fault(path, 1, "", f"columns {', '.join(timed)} are all times", right))
@@ -176,6 +181,11 @@ def _columns(path: Path, names: list[str]) -> dict[str, tuple[str, float]]:
     if faults:
         raise ScenarioError(faults)
     return found
+
+
+def _unit(name: str) -> str:
+    """Find the unit that a column's name ends in: `verify_ms` and `ms_per_token` are in ms."""
+    return name.strip().lower().removesuffix(_PER_TOKEN).rpartition("_")[2]
 
 
 def _check_complete(path: Path, rows: list[Row], axes: list[list[float]]) -> None:

@@ -87,7 +87,8 @@ class CostBlock(Choice):
     table: FilePath | None = Field(
         default=None,
         description="Measured pass times: CSV, JSON or Parquet with batch, width, maybe "
-        "context_tokens, and ms, us or s; relative to this file; interpolated.",
+        "context_tokens, and ms, us or s (or ms_per_token …); relative to this file; "
+        "interpolated.",
     )
     outside: Literal["refuse", "hold", "extend"] = Field(
         default="refuse",

@@ -101,6 +101,15 @@ def test_times_per_token_are_refused(tmp_path: Path) -> None:
     assert says in faults(written(tmp_path, text))[0]
 
 
+def test_report_c24_a_curve_per_token(tmp_path: Path) -> None:
+    # per-token cost relative to width 1, with 1 ms for it: 1, .605, .473 …, .32 at width 8
+    curve = (1, 0.605, 0.473, 0.408, 0.374, 0.351, 0.334, 0.32)
+    rows = "".join(f"1,{width},{value}\n" for width, value in enumerate(curve, start=1))
+    cost = read_cost_table(written(tmp_path, "batch,width,ms_per_token\n" + rows))
+    assert float(cost.seconds(1, 8) / cost.seconds(1, 1)) == pytest.approx(2.56, rel=0.01)
+    assert float(cost.seconds(1, 2)) == pytest.approx(1.21e-3)
+
+
 def test_another_separator_and_decimal_commas(tmp_path: Path) -> None:
     assert faults(written(tmp_path, "batch;width;ms\n1;1;10\n")) == [
         ":1: columns are separated by ';' (commas, and decimal points)"
