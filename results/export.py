@@ -31,7 +31,7 @@ figure {{ margin: 0; }}
 @media print {{
   section {{ break-inside: avoid; }}
   section:has(details) {{ break-inside: auto; }}
-  summary {{ display: none; }}
+  summary, .modebar {{ display: none !important; }}
   details::details-content {{ content-visibility: visible; display: block; height: auto; }}
 }}
 """

@@ -104,7 +104,7 @@ def speedup_by_draft_step(curves: Curves) -> Figure:
     along, over = staircase(at, gammas[1:], 0.0, float(factors[-1]), half)
     figure = heat_map(
         gammas, factors * present_ms, curves.speedup_by_draft_step(factors),
-        (over, along * present_ms), x=GAMMA, y="draft step (ms)",
+        (over, along * present_ms), x=GAMMA, y="draft step (ms)", xaxis=_ticks(gammas),
     )  # fmt: skip
     figure["data"].append({**AS_SET, "x": [curves.point.gamma], "y": [present_ms]})
     return figure
@@ -122,7 +122,7 @@ def speedup_by_batch(curves: Curves) -> Figure:
     figure = heat_map(
         batches, gammas, z, staircase(at, gammas[1:], *rim, half),
         x="running batch on one replica", y=GAMMA,
-        xaxis={"type": "log", "tickvals": powers}, yaxis={"dtick": 1},
+        xaxis={"type": "log", "tickvals": powers}, yaxis=_ticks(gammas),
     )  # fmt: skip
     line = {"type": "scatter", "x": batches, "y": gammas[np.argmax(z, axis=0)], "mode": "lines"}
     figure["data"] += [
@@ -133,6 +133,11 @@ def speedup_by_batch(curves: Curves) -> Figure:
          "line": {"color": BREAK_EVEN, "dash": "dot", "width": 2, "shape": "hvh"}},
     ]  # fmt: skip
     return figure
+
+
+def _ticks(gammas: NDArray[np.int64]) -> dict[str, Any]:
+    """Mark every γ, or every second one where they would be too close at 400 px."""
+    return {"tickvals": gammas[:: 1 if len(gammas) <= 8 else 2]}
 
 
 def _slower_from(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specplan.results import store
+from specplan.results.figures import packed
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def write_images(
     with store.new_folder(folder, force=force) as temporary:
         try:
             pio.write_images(
-                fig=[figure for figure, _ in made],
+                fig=[packed(figure) for figure, _ in made],
+                validate=False,
                 file=[temporary / name for name in names],
                 width=WIDTH,
                 scale=2,

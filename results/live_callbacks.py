@@ -165,7 +165,7 @@ def _update(base: Base, state: Sliders, ignored: Sequence[str]) -> list[Any]:
     except ScenarioError as error:
         faults = live_page.sentences([*complaints, *map(str, error.faults)])
         slots = [[no_update] * live_page.SLOTS] * 4
-        verdict = "These settings do not go together; the figures are those of before."
+        verdict = "There is no answer to these settings; figures are those of before."
         return [search, verdict, faults, no_update, no_update, "figures stale",
                 shown, hidden, limits, *slots]  # fmt: skip
     figures = [section for section in sections if section.figure is not None]

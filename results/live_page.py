@@ -52,7 +52,8 @@ button:disabled { background: #fff; color: #595959; border-color: #8a8a8a; curso
 a { color: #0B5A8A; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f4f4; padding: .5rem;
       border-radius: 4px; margin: .5rem 0; }
-.alert { border-left: 4px solid #B3261E; padding: .25rem .75rem; background: #FBEAE9; }
+.alert { border-left: 4px solid #B3261E; padding: .25rem .75rem; background: #FBEAE9;
+         overflow-wrap: anywhere; }
 .alert:empty { display: none; }
 .stale { opacity: .3; }
 progress { width: 100%; accent-color: #0072B2; }

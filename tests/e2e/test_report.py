@@ -65,11 +65,14 @@ def test_names_and_notes_with_markup_are_text(
 ) -> None:
     file, page = tmp_path / "hostile.yaml", tmp_path / "report.html"
     marked = json.dumps(HOSTILE)
-    sets = [f"name={marked}", f"record.notes={marked}", "workload.requests=100"]
+    row = f"{{value: 80, name: {marked}}}"
+    series = f"{{name: {marked}, quantity: tpot, unit: ms, tolerance: 0.1, rows: [{row}]}}"
+    measured = f"measured={{source: {marked}, read: x, digitisation_error: 0, series: [{series}]}}"
+    sets = [f"name={marked}", f"record.notes={marked}", "workload.requests=100", measured]
     file.write_text(to_yaml(load("toy-20ms", sets)), encoding="utf-8")
     assert specplan_cli("report", file, "-o", page).code == 0
     browser.open(page.as_uri())
-    browser.until(lambda: "Running requests" in browser.drawn(), "figures")
+    browser.until(lambda: "Predicted against measured" in browser.drawn(), "figures")
     assert browser.text("h1") == HOSTILE
     assert browser.driver.execute_script("return document.querySelector('main img')") is None
     assert browser.driver.title != "taken"

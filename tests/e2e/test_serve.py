@@ -9,7 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from specplan.results.live_view import Base
 from specplan.scenarios.load import bundled, load
 
 if TYPE_CHECKING:
@@ -234,9 +233,15 @@ def test_settings_that_contradict_are_said(browser: Any, serving: Any, ready: An
         ready(url)
         browser.open(f"{url}?speculation.gamma=9&speculation.acceptance.conditional={positions}")
         browser.until(lambda: "8 " in browser.text("#alert"), "the fault")
-        assert "do not go together" in browser.text("#verdict")
+        assert "no answer to these settings" in browser.text("#verdict")
 
 
-def test_every_bundled_scenario_opens() -> None:
-    for name in bundled():
-        assert Base.read(name).controls
+def test_every_bundled_scenario_opens_on_a_phone(browser: Any, serving: Any) -> None:
+    """A trace is brought by the user: its page says so, and is no wider than any other."""
+    with serving() as url:
+        for name in bundled():
+            browser.open(f"{url}?scenario={name}")
+            brought = load(name).workload.arrivals.trace is not None
+            browser.until(browser.drawn if not brought else lambda: browser.text("#alert"), name)
+            assert browser.at_width(400) == 400, name
+            assert browser.complaints() == []
