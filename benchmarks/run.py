@@ -112,6 +112,23 @@ def grid() -> Figure:
     return Figure(time.perf_counter() - begun, points, "points/s", 1e6)
 
 
+def roofline() -> Figure:
+    """Roofline cost of a mixture of experts over batch × width × context, one call."""
+    from specplan.models import cost
+    from specplan.models.hardware import Model
+    from specplan.models.layers import Attention, Layer, Mlp
+    from specplan.scenarios.gpus import find_gpu
+
+    layers = (Layer(Attention(32, 4, 128), Mlp(0, 128, 8, 768), 48),)  # Qwen3-30B-A3B
+    priced = cost.roofline(find_gpu("h100-sxm"), Model("moe", 2048, 151936, layers))
+    batch, width, context = np.meshgrid(
+        np.arange(1, 257), np.arange(1, 17), np.linspace(0, 32768, 65), indexing="ij"
+    )
+    begun = time.perf_counter()
+    points = priced.seconds(batch, width, context).size
+    return Figure(time.perf_counter() - begun, points, "points/s", 1e5)
+
+
 def log() -> Figure:
     """Acceptance from 200 MB of a vLLM server's log, one metrics line to ten of traffic."""
     from specplan.scenarios.importers.recognise import read_file
@@ -157,6 +174,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "predict": predict,
     "simulation": simulation,
     "grid": grid,
+    "roofline": roofline,
     "log": log,
     "slider": slider,
     "report": report,
