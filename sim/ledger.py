@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Figures = dict[str, float]
 
+# What SQLite calls a file of another kind, and tables that are not ours.
+NO_LEDGER = {"SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR"}
 FILE_FIELDS = ("trace", "lengths", "table", "model", "recorded_file")
 
 
@@ -85,11 +87,15 @@ class Ledger:
             "hash": scenario_hash(scenario),
             "version": version("specplan"),
         }
+        new = not path.exists()
         try:
-            self._database = sqlite3.connect(path, timeout=30, isolation_level=None)
-            self._claim(belongs)
-        except sqlite3.Error as error:
-            raise self._refused(f"is no ledger of a sweep: {error}", "another -o FOLDER") from error
+            with self._told():
+                self._database = sqlite3.connect(path, timeout=30, isolation_level=None)
+                self._claim(belongs)
+        except ScenarioError:
+            if new and hasattr(self, "_database"):
+                self.remove()
+            raise
 
     def _claim(self, belongs: Mapping[str, str]) -> None:
         with self._database as database:
@@ -112,20 +118,21 @@ class Ledger:
 
     def known(self) -> dict[str, Figures]:
         """All finished points."""
-        rows = self._database.execute("SELECT key, figures FROM points")
-        return {key: json.loads(figures) for key, figures in rows}
+        with self._told():
+            rows = self._database.execute("SELECT key, figures FROM points")
+            return {key: json.loads(figures) for key, figures in rows}
 
     def add(self, key: str, figures: Mapping[str, float]) -> None:
-        """Write one finished point, in a transaction of its own."""
-        self._database.execute(
-            "INSERT OR REPLACE INTO points VALUES (?, ?)", (key, json.dumps(figures))
-        )
+        """Write one finished point as a transaction; raises ScenarioError where it does not fit."""
+        with self._told():
+            self._database.execute(
+                "INSERT OR REPLACE INTO points VALUES (?, ?)", (key, json.dumps(figures))
+            )
 
     def copy_to(self, path: Path) -> None:
         """Write a consistent copy as one file."""
-        other = sqlite3.connect(path)
-        self._database.backup(other)
-        other.close()
+        with self._told(), closing(sqlite3.connect(path)) as other:
+            self._database.backup(other)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -146,6 +153,18 @@ class Ledger:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say what the database says in one sentence: it is none, or it cannot be written."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "") in NO_LEDGER:
+                wrong = f"is no ledger of a sweep: {error}"
+                raise self._refused(wrong, "another -o FOLDER") from error
+            right = "room and permission, or another -o FOLDER; --resume goes on"
+            raise self._refused(f"cannot be written: {error}", right) from error
 
     def _refused(self, wrong: str, right: str) -> ScenarioError:
         return ScenarioError(Fault(wrong, right, file=str(self.path)))

@@ -145,6 +145,24 @@ def test_full_disk(tmp_path: Path, words: list[str]) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_disk_that_fills_up_during_a_sweep(tmp_path: Path) -> None:
+    """What was finished stays in the ledger, and --resume goes on from there."""
+
+    def small() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+    output, env = tmp_path / "out", {"NUMBA_DISABLE_JIT": "1"}
+    found = specplan([*SWEEP, str(output)], env, small)
+    assert found.returncode == 2, found.stderr
+    assert "cannot be written" in found.stderr
+    assert not output.exists()
+    ledger = output.with_name("out.ledger.sqlite")
+    assert ledger.exists()
+    assert specplan([*SWEEP, str(output), "--resume"], env).returncode == 0
+    assert not ledger.exists()
+
+
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     if os.getuid() == 0:
         pytest.skip("root may write anywhere")
