@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from specplan.scenarios.batch import HINT
 from specplan.scenarios.errors import Fault, nearest, shortened
 from specplan.scenarios.overrides import block_at
-from specplan.scenarios.schema import ContradictionError
+from specplan.scenarios.schema import ContradictionError, Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
+    from pathlib import Path
 
-    from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
     from specplan.scenarios.source import Source
@@ -37,9 +39,30 @@ _KINDS = {
 }
 
 
-def explain(error: ValidationError, source: Source, touched: Mapping[Path_, str]) -> list[Fault]:
-    """Turn every error of a validation into a fault, in the order of the file."""
+def contradictions_of(data: Any, folder: Path) -> set[tuple[Path_, str]]:
+    """Find what contradicts itself in a file alone: (path, what is wrong)."""
+    try:
+        Scenario.model_validate(data, context={"folder": folder})
+    except ValidationError as error:
+        causes = [d.get("ctx", {}).get("error") for d in error.errors(include_url=False)]
+        found = [c.found for c in causes if isinstance(c, ContradictionError)]
+        return {(path, wrong) for one in found for path, wrong, _ in one}
+    return set()
+
+
+def explain(
+    error: ValidationError,
+    source: Source,
+    touched: Mapping[Path_, str],
+    alone: Container[tuple[Path_, str]] = (),
+) -> list[Fault]:
+    """Turn every error of a validation into a fault, in the order of the file.
+
+    `touched` are the settings by path. A contradiction that is not in the file `alone` comes from
+    them: its place is the setting nearest to it, also where that is of another field.
+    """
     found: list[tuple[Path_, str, str]] = []
+    by_settings: set[Path_] = set()
     details = error.errors(include_url=False)
     for detail in details[:MOST_FAULTS]:
         if detail["type"] in ("too_short", "too_long") and _within(detail, details):
@@ -47,10 +70,15 @@ def explain(error: ValidationError, source: Source, touched: Mapping[Path_, str]
         cause = detail.get("ctx", {}).get("error")
         if isinstance(cause, ContradictionError):
             found += cause.found
+            new = [path for path, wrong, _ in cause.found if (path, wrong) not in alone]
+            by_settings.update(new if touched else ())
         else:
             path = _written_path(detail["loc"], source.data)
             found.append((path, *_sentence(detail, path)))
-    faults = [_placed(path, wrong, right, source, touched) for path, wrong, right in found]
+    faults = [
+        _placed(path, wrong, right, source, _settings_of(path, wrong, touched, by_settings))
+        for path, wrong, right in found
+    ]
     faults = sorted(dict.fromkeys(faults), key=lambda fault: (fault.line or 0, fault.column or 0))
     if len(details) > MOST_FAULTS:
         more = f"{len(details) - MOST_FAULTS:,} more things are wrong"
@@ -123,6 +151,24 @@ def _known_keys(loc: tuple[int | str, ...], path: Path_) -> str:
     if "batch" in path[-1] and close is None:
         return HINT
     return f"did you mean `{close}`?" if close else f"one of {', '.join(valid)}"
+
+
+def _settings_of(
+    path: Path_, wrong: str, touched: Mapping[Path_, str], by_settings: Container[Path_]
+) -> Mapping[Path_, str]:
+    """Give all settings; of a contradiction that they made, the one that shares most of its path.
+
+    That one is given as if it were of this path; of several the last that its sentence names.
+    """
+    if path not in by_settings:
+        return touched
+
+    def nearness(setting: Path_) -> tuple[int, bool]:
+        pairs = enumerate(zip(path, setting, strict=False))
+        same = next((i for i, (a, b) in pairs if a != b), min(len(path), len(setting)))
+        return same, setting[-1] in wrong
+
+    return {path: touched[max(reversed(list(touched)), key=nearness)]}
 
 
 def _placed(

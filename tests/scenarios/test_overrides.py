@@ -1,5 +1,7 @@
 """`--set`: every leaf can be set, in whatever form the file gave it."""
 
+from pathlib import Path
+
 import pytest
 
 from specplan.scenarios.errors import ScenarioError
@@ -122,3 +124,30 @@ def test_an_index_beyond_a_list_is_refused() -> None:
     listed = toy("speculation.acceptance.conditional=[.8, .7]")
     with pytest.raises(ScenarioError, match="conditional is a list of 2"):
         override(listed, ["speculation.acceptance.conditional.2=.6"])
+
+
+@pytest.mark.parametrize(
+    ("sets", "at"),
+    [
+        (["draft.placement=dedicated"], "--set draft.placement=dedicated"),
+        (["seed=3", "draft.placement=shared", "draft.gpus=2"], "--set draft.placement=shared"),
+        (["scheduler.max_num_batched_tokens=2"], "--set scheduler.max_num_batched_tokens=2"),
+    ],
+)
+def test_a_contradiction_that_a_setting_makes_points_at_it(sets: list[str], at: str) -> None:
+    """The scenario alone is right: whatever field is at fault, the setting brought it."""
+    with pytest.raises(ScenarioError) as told:
+        load("toy-20ms", sets)
+    assert [fault.file for fault in told.value.faults] == [at]
+
+
+def test_a_contradiction_of_the_file_stays_there(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "target: {round: 100 ms}\ndraft: {placement: dedicated}\nspeculation:\n"
+        "  {method: draft_model, gamma: 2, acceptance: {alpha: 0.5}}\n"
+        "workload: {arrivals: {streams: 1}, output_tokens: 8}\n"
+    )
+    with pytest.raises(ScenarioError) as told:
+        load(file, ["draft.step=1 ms"])
+    assert told.value.faults[0].file == str(file)
