@@ -11,7 +11,6 @@ from specplan.models.conversions import (
     ROUNDING,
     accepted_law,
     alpha_from_tokens_per_round,
-    checked_gamma,
     checked_unconditional,
     conditional_from_pq,
     conditional_from_unconditional,
@@ -116,17 +115,6 @@ class Acceptance:
         return cls(one, lists, one * draft_probability, one * concentration)
 
     @classmethod
-    def from_conditional(cls, conditional: ArrayLike, draft_probability: float = 1.0) -> Acceptance:
-        """One law for all requests from a_i (positions,).
-
-        >>> Acceptance.from_conditional([1, 1, 0.4]).unconditional.tolist()
-        [[1.0, 1.0, 0.4]]
-        """
-        return cls.from_unconditional(
-            unconditional_from_conditional(conditional), draft_probability
-        )
-
-    @classmethod
     def from_alpha(
         cls,
         alpha: float,
@@ -141,27 +129,6 @@ class Acceptance:
         """
         lists = unconditional_from_alpha(alpha, positions)
         return cls.from_unconditional(lists, draft_probability, concentration)
-
-    @classmethod
-    def from_acceptance_length(cls, acceptance_length: float, gamma: int) -> Acceptance:
-        """Iid acceptance with tokens per round τ (bonus included) at γ; positions 1..γ.
-
-        Raises ValueError unless 1 ≤ τ ≤ γ + 1. Longer drafts need `extrapolation`.
-
-        >>> float(Acceptance.from_acceptance_length(1.75, 2).unconditional[0, 0])
-        0.5
-        """
-        alpha = alpha_from_tokens_per_round(acceptance_length, checked_gamma(gamma))
-        return cls.from_alpha(float(alpha), gamma)
-
-    @classmethod
-    def from_pq(cls, pairs: Sequence[tuple[ArrayLike, ArrayLike]]) -> Acceptance:
-        """Conditional acceptance β_i = Σ min(p_i, q_i) from a pair of laws for each position.
-
-        >>> Acceptance.from_pq([([1, 0], [0.8, 0.2])]).unconditional.tolist()
-        [[0.8]]
-        """
-        return cls.from_conditional(conditional_from_pq(pairs))
 
     @classmethod
     def from_histogram(cls, rounds_by_accepted: ArrayLike) -> Acceptance:

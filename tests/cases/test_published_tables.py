@@ -17,7 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specplan.models.acceptance import Acceptance, unconditional_from_alpha
+from specplan.models.acceptance import (
+    Acceptance,
+    alpha_from_tokens_per_round,
+    unconditional_from_alpha,
+)
 from specplan.models.cost import table
 from specplan.models.round_costs import round_costs
 from specplan.models.rounds import finite_output
@@ -185,6 +189,11 @@ def test_vllm_blog_qps_cnndm_the_gain_turns_into_a_loss() -> None:
     assert found == pytest.approx([2.84, 2.4, 2.09, 0.54], rel=0.01)
 
 
+def iid(tokens_per_round: float, gamma: int) -> Acceptance:
+    """All positions alike, with these tokens per round at γ."""
+    return Acceptance.from_alpha(float(alpha_from_tokens_per_round(tokens_per_round, gamma)), gamma)
+
+
 def test_p_eagle_al_one_pass_moves_the_best_gamma() -> None:
     """vLLM blog 2026-03-13: γ 3 and 7 on GPT-OSS-20B; one pass for all γ against a chain.
 
@@ -198,9 +207,7 @@ def test_p_eagle_al_one_pass_moves_the_best_gamma() -> None:
         for three, seven in rows.values():
             costs = round_costs(1.0, 1.0, 0.15, one_pass=in_one_pass)
             found = {
-                gamma: float(
-                    predict(Acceptance.from_acceptance_length(tau, gamma), gamma, costs).speedup
-                )
+                gamma: float(predict(iid(tau, gamma), gamma, costs).speedup)
                 for gamma, tau in ((3, three), (7, seven))
             }
             assert max(found, key=lambda gamma: found[gamma]) == best

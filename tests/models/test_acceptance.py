@@ -81,7 +81,8 @@ def test_pq_pairs_give_beta_per_position() -> None:
     # MODEL.md §3 seed case, and published.json lev-beta (Leviathan Theorem 3.5): 1 − D_LK = .7
     pairs = [([0.6, 0.3, 0.1], [0.5, 0.25, 0.25]), ([0.5, 0.3, 0.2], [0.2, 0.5, 0.3])]
     assert_allclose(conditional_from_pq(pairs), [0.85, 0.7], atol=1e-12)
-    assert_allclose(Acceptance.from_pq(pairs).unconditional, [[0.85, 0.595]], atol=1e-12)
+    unconditional = unconditional_from_conditional(conditional_from_pq(pairs))
+    assert_allclose(unconditional, [0.85, 0.595], atol=1e-12)
 
 
 def test_histogram_of_amusd_humaneval_sample_0() -> None:
@@ -182,10 +183,10 @@ def test_recorded_lengths_keep_their_law_and_their_order() -> None:
             "rises from 0.7 to 0.74 at position 2",
         ),
         (lambda: Acceptance.from_unconditional([0.5]).truncated(2), "known for 1 draft positions"),
-        (lambda: Acceptance.from_acceptance_length(0.4, 3), "tokens per round is 0.4 at gamma 3"),
-        (lambda: Acceptance.from_acceptance_length(5.0, 3), r"between 1 and gamma \+ 1 = 4"),
-        (lambda: Acceptance.from_pq([([0.6, 0.3], [0.5, 0.5])]), "position 1: p sums to 0.9"),
-        (lambda: Acceptance.from_pq([([1.0], [0.5, 0.5])]), "p has 1 tokens and q has 2"),
+        (lambda: alpha_from_tokens_per_round(0.4, 3), "tokens per round is 0.4 at gamma 3"),
+        (lambda: alpha_from_tokens_per_round(5.0, 3), r"between 1 and gamma \+ 1 = 4"),
+        (lambda: conditional_from_pq([([0.6, 0.3], [0.5, 0.5])]), "position 1: p sums to 0.9"),
+        (lambda: conditional_from_pq([([1.0], [0.5, 0.5])]), "p has 1 tokens and q has 2"),
         (lambda: Acceptance.from_histogram([0, 0]), "not all 0"),
         (lambda: Acceptance.from_recorded([0, 5], 4), "recorded length is 5 at round 2"),
         (lambda: Acceptance.from_recorded([], 4), "at least one"),

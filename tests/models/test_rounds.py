@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from specplan.models.acceptance import Acceptance, accepted_law, unconditional_from_alpha
+from specplan.models.acceptance import (
+    Acceptance,
+    accepted_law,
+    unconditional_from_alpha,
+    unconditional_from_conditional,
+)
 from specplan.models.long_run import round_figures, tokens_per_synchronized_round
 from specplan.models.round_costs import RoundCosts, round_costs
 from specplan.models.rounds import (
@@ -275,7 +280,7 @@ def test_bad_input_is_refused_with_its_value(call: Callable[[], object], message
 def test_mean_rounds_are_those_of_the_whole_recursion(
     conditional: list[float], n: int, hit: float
 ) -> None:
-    law = Acceptance.from_conditional(conditional, hit)
+    law = Acceptance.from_unconditional(unconditional_from_conditional(conditional), hit)
     gamma = len(conditional)
     assert_allclose(mean_rounds(law, gamma, n), finite_output(law, gamma, n).rounds, rtol=1e-12)
 
