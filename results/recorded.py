@@ -126,6 +126,7 @@ def read_run(folder: Path) -> Recorded:
                 str(folder),
             )
         )
+    store.check_unchanged(folder)
     try:
         tables = {
             part: store.read_table(folder / part) for part in ("requests.parquet", *PARTS, GAPS)

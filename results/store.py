@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MARK = "summary.json"  # the figures: every result folder has them
-MANIFEST = ".specplan.json"  # the names of all that specplan wrote into a folder: only that is ours
+MANIFEST = (
+    ".specplan.json"  # all that specplan wrote into a folder, with digests: only that is ours
+)
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
@@ -63,8 +66,8 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
     """Give a temporary sibling to write into; it takes its final name only when all went well.
 
     A crash, an error or Ctrl-C inside the block leaves nothing under `folder`, and an old folder
-    that `force` replaces stays whole until the new one is complete. The names of all files go into
-    `MANIFEST`. Raises ScenarioError as `check_folder`.
+    that `force` replaces stays whole until the new one is complete. Names and digests of all files
+    go into `MANIFEST`. Raises ScenarioError as `check_folder`.
     """
     check_folder(folder, force=force)
     folder = folder.absolute()
@@ -74,9 +77,10 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
     try:
         with _told(folder, "cannot be written"):
             yield temporary
-            write_json(
-                temporary / MANIFEST, {"written_by": "specplan", "files": _inside(temporary)}
-            )
+            names = _inside(temporary)
+            digests = {n: _sha256(temporary / n) for n in names if (temporary / n).is_file()}
+            written = {"written_by": "specplan", "files": names, "sha256": digests}
+            write_json(temporary / MANIFEST, written)
             empty_before = folder.is_dir()
             temporary.chmod(folder.stat().st_mode if empty_before else 0o777 & ~_umask())
             _take_name(temporary, folder, force=force)
@@ -179,6 +183,28 @@ def _take_name(temporary: Path, folder: Path, *, force: bool) -> None:
     folder.rename(old / folder.name)
     temporary.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def check_unchanged(folder: Path) -> None:
+    """Refuse a result folder of which a file is not what specplan wrote; raises ScenarioError.
+
+    A folder without digests (a part of another one, or of an older version) is taken as it is.
+    """
+    try:
+        told = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["sha256"]
+        digests = {str(name): str(digest) for name, digest in told.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    for name, digest in digests.items():
+        file = folder / name
+        if file.is_file() and _sha256(file) != digest:
+            wrong = "is not what specplan wrote: its digest differs from that in " + MANIFEST
+            raise _refused(file, wrong, "the folder as it was written, or a new run")
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _manifest(folder: Path) -> set[str] | None:

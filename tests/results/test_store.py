@@ -179,3 +179,20 @@ def test_tables_come_back(tmp_path: Path) -> None:
     found = store.read_table(tmp_path / "t.parquet")
     np.testing.assert_array_equal(found["a"], columns["a"])
     np.testing.assert_array_equal(found["b"], columns["b"])
+
+
+def test_a_file_changed_after_it_was_written_is_seen(tmp_path: Path) -> None:
+    with store.new_folder(tmp_path / "run", force=False) as folder:
+        store.write_json(folder / store.MARK, {"a": 1})
+        (folder / "part").mkdir()
+        (folder / "part" / "rows.csv").write_text("1\n")
+    store.check_unchanged(tmp_path / "run")
+    (tmp_path / "run" / "part" / "rows.csv").write_text("2\n")
+    with pytest.raises(ScenarioError, match=r"rows\.csv: is not what specplan wrote"):
+        store.check_unchanged(tmp_path / "run")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"sha256": 3}', '{"files": ["a"]}'])
+def test_a_folder_without_digests_is_taken_as_it_is(tmp_path: Path, text: str) -> None:
+    (tmp_path / store.MANIFEST).write_text(text)
+    store.check_unchanged(tmp_path)
