@@ -46,7 +46,7 @@ def speedup_by_gamma(curves: Curves) -> Figure:
     good = x[y >= AS_GOOD * y.max()]
     band = {
         "type": "rect", "x0": good.min() - 0.5, "x1": good.max() + 0.5, "y0": 0, "y1": 1,
-        "yref": "y domain", "fillcolor": PLATEAU, "opacity": 0.25, "line": {"width": 0},
+        "yref": "y domain", "fillcolor": PLATEAU, "opacity": 0.35, "line": {"width": 0},
         "name": "within 3 % of the best", "showlegend": True,
     }  # fmt: skip
     look = layout(

@@ -134,7 +134,7 @@ def _extrapolated(made: Curves) -> tuple[str, ...]:
     if made.band is None:
         return ()
     furthest = int(made.band.gamma[-1])
-    where = f"Extrapolated {made.band.border}: at γ = {furthest} {made.band.words(furthest)}."
+    where = f"Extrapolated {made.band.border}: at γ = {furthest}: {made.band.words(furthest)}."
     return (where, *(f"{text[0].upper()}{text[1:]}." for text in made.band.warnings))
 
 
