@@ -3,8 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
+LOWEST := .venv-lowest
+# What `make lowest` runs: neither pages in a browser nor the executed docs.
+ROOMS := tests/models tests/scenarios tests/sim tests/results tests/cli
 
-.PHONY: demo test docs bench clean
+.PHONY: demo test lowest docs bench clean
 
 demo: $(SETUP)  ## set up, then run the main job on a bundled scenario
 	$(BIN)/specplan predict toy-20ms
@@ -16,6 +19,14 @@ test: $(SETUP)  ## set up, then run every check: lint, types, import direction, 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -n auto
+
+lowest:  ## run the tests at the lowest version of every dependency
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
+	$(PYTHON) .ci/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt \
+		--editable '.[serve,cluster,images]' pytest pytest-xdist hypothesis ciw pint
+	$(LOWEST)/bin/pytest -q -n auto -p no:cacheprovider -W ignore::DeprecationWarning $(ROOMS)
 
 bench: $(SETUP)  ## print the speed figures
 	$(BIN)/python benchmarks/run.py
@@ -33,4 +44,4 @@ $(SETUP): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
