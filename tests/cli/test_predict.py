@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,3 +95,12 @@ def test_the_tree_of_a_budget_is_shown(specplan_cli: Callable[..., Any]) -> None
     found = specplan_cli("predict", "toy-20ms", *asked, "--json").json
     assert found["tree"] == [[0], [0, 0], [0, 0, 0]]
     assert found["tokens_per_round"] == pytest.approx(1 + 0.6 + 0.36 + 0.216)
+
+
+def test_every_key_of_predict_is_documented(specplan_cli: Callable[..., Any]) -> None:
+    page = Path(__file__).parents[2] / "docs" / "model.md"
+    if not page.is_file():
+        pytest.skip("the docs are not beside the tests")
+    found = specplan_cli("predict", "toy-20ms", "--json").json
+    text = page.read_text(encoding="utf-8")
+    assert [key for key in found if f"`{key}`" not in text] == []
