@@ -14,7 +14,7 @@ from specplan.models.break_even import (
     pays_from_gamma,
     plateau,
 )
-from specplan.models.diagnosis import Diagnosis, Warned, diagnose
+from specplan.models.diagnosis import SLACK, Diagnosis, Warned, diagnose
 from specplan.models.shorter_draft import shorter_draft
 from specplan.results.tables import times
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -63,7 +63,7 @@ def finding(group: Group) -> Finding:
             warnings += (
                 Warned(one.code, f"{name(row.point)}: {one.says}") for one in row.diagnosis.warnings
             )
-        warnings += _too_long(row)
+        warnings += [*_too_long(row), *_impossible(row)]
     base = group.baseline
     value: dict[str, Any] = {
         "label": group.label,
@@ -143,7 +143,7 @@ def _never(ratio: float | None, gamma: float | None) -> bool | None:
 
 def _rate(ratio: float | None, gamma: float | None) -> float | None:
     """Turn R/T into the accepted/drafted that breaks even; None where none does."""
-    if ratio is None or not gamma or ratio > gamma + 1:
+    if ratio is None or not gamma or not 1 <= ratio <= gamma + 1:
         return None
     return (ratio - 1) / gamma
 
@@ -185,6 +185,19 @@ def _too_long(row: Row) -> list[Warned]:
         f"the verify pass at widths {best[0] + 1} and {2 * best[0] + 1}"
     )
     return [Warned("gamma_too_long", says)]
+
+
+def _impossible(row: Row) -> list[Warned]:
+    """Say that a ratio alone (a stated speedup, whole jobs) implies a round below a plain step."""
+    ratio, tau = row.value["round_cost_ratio"], row.point.tokens_per_round
+    if row.diagnosis or ratio is None or ratio >= 1 - SLACK:
+        return []
+    says = (
+        f"{name(row.point)}: a speedup of {row.value['speedup']:.4g} at τ = {tau:.4g} would be a "
+        f"round of {ratio:.4g} plain steps: a round contains a pass of the target, so the baseline "
+        "was measured under other conditions, or τ is of another run"
+    )
+    return [Warned("impossible_round", says)]
 
 
 def _fit(fit: RoundFit | str, base: Point | None) -> dict[str, Any]:

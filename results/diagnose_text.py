@@ -124,7 +124,7 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
             lines.append(("  acceptance", says))
         lines += _phases(row)
         lines += [("  would pay with", text) for text in found.changes]
-    elif value["round_cost_ratio"]:
+    elif value["round_cost_ratio"] and value["round_cost_ratio"] >= 1:
         says = f"breaks even at τ = {value['round_cost_ratio']:.4g}"
         if value["break_even_rate"] is not None:
             says += f", accepted/drafted {value['break_even_rate']:.3f}"

@@ -118,3 +118,9 @@ def test_jobs_of_one_length_give_the_round_cost_too(answered: Answer) -> None:
     (group,) = answered("gamma=2 total=78.02 s rate=0.819", baseline="total=72.70 s")["groups"]
     assert group["points"][0]["round_cost_ratio"] == pytest.approx(2.831, abs=1e-3)
     assert group["points"][0]["break_even_rate"] == pytest.approx(0.9155, abs=1e-3)
+
+
+def test_a_stated_speedup_above_tau_is_impossible(answered: Answer) -> None:
+    (group,) = answered("gamma=3 speedup=3.5 tau=2.9", baseline="5.264 ms")["groups"]
+    assert [one["code"] for one in group["warnings"]] == ["impossible_round"]
+    assert group["points"][0]["break_even_rate"] is None
