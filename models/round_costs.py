@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class RoundCosts:
     """Seconds of the passes of a round, and how the passes combine; made by `round_costs`.
 
-    - step_s (...): T, one target pass at width 1: the baseline, γ = 0, a round without proposal
+    - step_s (...): T, one target pass at width 1: the baseline
     - verify_s (..., positions): V, the pass that verifies 1, 2, … proposals (widths 2, 3, …);
       (..., 1) where the width does not matter. A tree: γ levels, the nodes on them + 1 wide
     - draft_step_s (...): d, one draft step; overhead_s (...): o, on every round while γ ≥ 1
@@ -28,6 +28,8 @@ class RoundCosts:
       Where it is given, verify_s is the mean over those lengths
     - one_pass: one draft step whatever γ; extra_draft_step: one more after a fully accepted round,
       as the draft has to ingest its own last token before it drafts again
+    - enabled_factor: a pass at width 1 in an engine that may speculate (a round without proposal),
+      over T; verify_s has it already
     """
 
     step_s: Floats
@@ -38,6 +40,16 @@ class RoundCosts:
     proposed: Floats
     one_pass: bool
     extra_draft_step: bool
+    enabled_factor: float = 1.0
+
+    @property
+    def undrafted_s(self) -> Floats:
+        """Seconds of a round without a proposal: T, or more where it costs to have drafts on.
+
+        >>> round_costs(0.1, 0.1, 0.0, enabled_factor=1.25).undrafted_s.item()
+        0.125
+        """
+        return self.step_s * self.enabled_factor
 
     def proposals(self, gamma: ArrayLike) -> Floats:
         """Mean tokens that a drafting round proposes at γ: γ, or fewer where lengths vary.
@@ -60,7 +72,7 @@ class RoundCosts:
         return np.minimum(proposed, 1.0) if self.one_pass else proposed
 
     def verify(self, gamma: ArrayLike) -> Floats:
-        """Seconds of the pass that verifies γ proposals; T at γ = 0. gamma (...) → (...).
+        """Seconds of the pass that verifies γ proposals, of none at γ = 0. gamma (...) → (...).
 
         Raises ValueError when there is no cost for that width.
 
@@ -78,7 +90,7 @@ class RoundCosts:
         wide = at_index(seconds, np.clip(proposals - 1, 0, widths - 1))
         if proposals.min(initial=1) > 0:
             return wide
-        return np.where(proposals == 0, self.step_s, wide)
+        return np.where(proposals == 0, self.undrafted_s, wide)
 
     def parts(
         self, gamma: ArrayLike, drafting: ArrayLike, fully_accepted: Floats | float
@@ -96,7 +108,7 @@ class RoundCosts:
         steps = drafts * self.draft_steps(gamma)
         if self.extra_draft_step:
             steps = steps + fully_accepted
-        verify = drafts * self.verify(gamma) + (1 - drafts) * self.step_s
+        verify = drafts * self.verify(gamma) + (1 - drafts) * self.undrafted_s
         drafts_any = np.asarray(gamma) > 0
         draft = steps * self.draft_step_s + drafts * drafts_any * self.draft_call_s
         return draft, verify, self.overhead_s * drafts_any
@@ -119,6 +131,7 @@ class RoundCosts:
             self.proposed,
             self.one_pass,
             extra_draft_step=False,
+            enabled_factor=self.enabled_factor,
         )
         drafting = row.draft_steps(proposed) * row.draft_step_s + row.draft_call_s * (proposed > 0)
         return drafting + row.verify(proposed) + row.overhead_s * (gamma > 0)
@@ -145,6 +158,7 @@ def round_costs(
     proposing: ArrayLike = (),
     one_pass: bool = False,
     extra_draft_step: bool = False,
+    enabled_factor: float = 1.0,
 ) -> RoundCosts:
     """Return RoundCosts from seconds; verify_s (..., positions), or a scalar for every width.
 
@@ -171,6 +185,7 @@ def round_costs(
         np.concatenate([[0.0], shares.cumsum()]) if shares.size else shares,
         one_pass,
         extra_draft_step,
+        enabled_factor,
     )
 
 

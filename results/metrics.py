@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.results.intervals import BATCHES, SMALLEST_BATCH, Interval, batch_interval
+from specplan.results.peaks import peaks
 from specplan.results.spending import spending
 from specplan.results.warmup import counted, cut
 from specplan.sim.tally import Exact, Tally, request_latencies
@@ -139,6 +140,7 @@ def summary(run: Run) -> dict[str, Any]:
         "num_prompts": tally.seen,
         **_load(run),
         **throughput,
+        **peaks(run),
         **spending(run, throughput["output_throughput"]),
         **_latency(run, tally),
         "quantile_rank_error": _rank_error(tally),
@@ -195,6 +197,8 @@ def _warmup(run: Run, tally: Tally) -> dict[str, Any] | None:
         "rule": rule.kind,
         "requests": tally.seen - tally.counted,
         "until_s": tally.counted_from_s,
+        "left_out_of": ["throughput", "latency", "goodput"],
+        "counted_in": ["utilisation", "acceptance", "spec_decode", "rounds", "peaks", "little"],
     }
 
 
@@ -260,17 +264,21 @@ def _latency(run: Run, tally: Tally) -> dict[str, Any]:
 
 
 def _latency_of_requests(run: Run, tally: Tally) -> dict[str, Any]:
-    return {
+    figures = {
         f"{statistic}_{metric}_ms": None if run.saturated else value
         for metric, values in tally.latency.items()
         for statistic, value in _milliseconds(values).items()
     }
+    known = tally.completed > 0 and not run.saturated
+    figures["mean_queue_ms"] = 1e3 * tally.queue_s / tally.completed if known else None
+    return figures
 
 
 def _speculation(run: Run) -> dict[str, Any]:
     """Count acceptance over the rounds that drafted, as vLLM does."""
     drafting = int(run.drafting_rounds)
     drafted, accepted = int(run.drafted_tokens), int(run.accepted_tokens)
+    reached = run.kept_rounds[::-1].cumsum()[::-1]  # rounds that kept 0, 1, 2, … tokens or more
     length = 1 + accepted / drafting if drafting else None
     rate = accepted / drafted if drafted else None
     return {
@@ -282,8 +290,11 @@ def _speculation(run: Run) -> dict[str, Any]:
         "wasted_draft_tokens": int(run.wasted_draft_tokens),
         "wasted_draft_s": float(run.wasted_draft_s),
         "spec_decode_num_drafts": drafting,
-        "spec_decode_num_draft_tokens": drafted,
-        "spec_decode_num_accepted_tokens": accepted,
+        "spec_decode_draft_tokens": drafted,
+        "spec_decode_accepted_tokens": accepted,
         "spec_decode_acceptance_length": length,
         "spec_decode_acceptance_rate": None if rate is None else 100 * rate,
+        "spec_decode_per_position_acceptance_rates": (
+            (reached[1:] / drafting).tolist() if drafting else []
+        ),
     }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from specplan.scenarios.extrapolated import Band
     from specplan.scenarios.schema import Scenario
-    from specplan.sim.capacity import Capacity
+    from specplan.sim.looks import Capacity
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from specplan.results.intervals import Interval
     from specplan.results.plan_answer import Plan, Way
     from specplan.results.planning.sensitivity import Swing
-    from specplan.sim.capacity import Capacity
+    from specplan.sim.looks import Capacity
 
 SMALLEST_FACTOR = 1.2  # what is less is told in percent
 NAMES = {"plain": "without speculation", "speculative": "with speculation"}
@@ -206,6 +206,9 @@ def _gammas(plan: Plan) -> Iterator[RenderableType]:
             f"{_times(made.against_plain)} plain decoding"
         )
         yield verbatim(f"vLLM: --speculative-config '{made.vllm()}'")
+        if made.off_above:
+            limits = f"max_draft_len: {made.deepest}, max_concurrency: {made.off_above}"
+            yield verbatim(f"TensorRT-LLM, which has one limit: {limits}")
 
 
 def _times(ratio: Interval) -> str:

@@ -69,6 +69,9 @@ def leave(requests: bool, timeline: Path | None, timeline_from: str, replication
     if replications > 1 and (timeline is not None or not requests):
         wrong = "--timeline and --no-requests are about one run, --replications about several"
         faults.append(Fault(wrong, "one of them"))
+    if timeline is not None and not timeline.absolute().parent.is_dir():
+        wrong = f"`--timeline {timeline}`: there is no folder {timeline.absolute().parent}"
+        faults.append(Fault(wrong, "a file in a folder that exists"))
     if faults:
         raise ScenarioError(faults)
     return Leave(requests, timeline, from_s)
@@ -232,8 +235,8 @@ def console_lines(figures: Mapping[str, Any]) -> Iterator[str]:
             ("Acceptance rate (%):", "spec_decode_acceptance_rate"),
             ("Acceptance length:", "spec_decode_acceptance_length"),
             ("Drafts:", "spec_decode_num_drafts"),
-            ("Draft tokens:", "spec_decode_num_draft_tokens"),
-            ("Accepted tokens:", "spec_decode_num_accepted_tokens"),
+            ("Draft tokens:", "spec_decode_draft_tokens"),
+            ("Accepted tokens:", "spec_decode_accepted_tokens"),
         ):
             yield _line(label, figures[key])
     yield "=" * RULE
@@ -249,6 +252,8 @@ def _latency_lines(figures: Mapping[str, Any], metric: str, short: str) -> Itera
     for statistic in ("median", "p90", "p95", "p99"):
         name = statistic.title() if statistic == "median" else statistic.upper()
         yield _line(f"{name} {short} (ms):", figures[f"{statistic}_{metric}_ms"])
+    if metric == "ttft":
+        yield _line("Mean wait for admission (ms):", figures["mean_queue_ms"])
 
 
 def _line(label: str, value: float | str) -> str:

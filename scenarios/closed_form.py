@@ -115,12 +115,14 @@ def _located(scenario: Scenario) -> OperatingPoint:
     context = load.prompt_tokens + load.output_tokens / 2
     at = Priced(scenario, context)
     cap, notes = _cap(scenario, load)
-    rounds = at.mean_rounds(load.output_tokens)
     prompt_s = at.prompt_s(load.prompt_tokens)
     think_s = scenario.workload.arrivals.think_time
 
+    def decoding_s(batch: float) -> float:
+        return at.decoding_s(load.output_tokens, batch)
+
     def running_s(batch: float) -> float:
-        return rounds * at.round_s(batch) + batch * prompt_s(batch)
+        return decoding_s(batch) + batch * prompt_s(batch)
 
     rate, busy = load.rate, None
     if math.isnan(load.streams):
@@ -135,20 +137,19 @@ def _located(scenario: Scenario) -> OperatingPoint:
         batch = min(cap, max(1.0, asked / scenario.cluster.replicas)) if math.isinf(rate) else cap
         notes.append("more arrives than can be served: the queue grows without end")
     else:
-        batch = _open_batch(rate, rounds, at.round_s, prompt_s, cap)
+        batch = _open_batch(rate, decoding_s, prompt_s, cap)
     if busy is None or saturated:
         at_once = batch if saturated else min(batch, load.streams)
         rate = at_once / running_s(batch) if running_s(batch) else math.inf
     share = min(1.0, rate * prompt_s(batch)) if prompt_s(batch) else 0.0
     made = max(round(load.output_tokens) - at.by_prefill, 1)
-    decoding_s = rounds * at.round_s(batch)
     return OperatingPoint(
         batch=float(batch),
         context_tokens=context,
         output_tokens=load.output_tokens,
         gamma=at.gamma(batch),
         prefill_share=float(share),
-        tpot_s=decoding_s / (1 - share) / made if share < 1 else math.inf,
+        tpot_s=decoding_s(batch) / (1 - share) / made if share < 1 else math.inf,
         requests_per_s=float(rate),
         load=None if busy is None else float(busy),
         saturated=saturated,
@@ -169,8 +170,7 @@ def _closed_batch(
 
 def _open_batch(
     rate: float,
-    rounds: float,
-    round_s: Callable[[float], float],
+    decoding_s: Callable[[float], float],
     prompt_s: Callable[[float], float],
     cap: float,
 ) -> float:
@@ -178,7 +178,7 @@ def _open_batch(
 
     def missing(batch: float) -> float:
         free = 1 - rate * prompt_s(batch)
-        return 1 + rate * rounds * round_s(batch) / free - batch if free > 0 else math.inf
+        return 1 + rate * decoding_s(batch) / free - batch if free > 0 else math.inf
 
     return cap if missing(cap) >= 0 else _root(missing, 1.0, cap)
 
@@ -216,6 +216,9 @@ def _omissions(scenario: Scenario, load: Offered) -> list[str]:
     policy, gamma = scenario.speculation.policy.kind, scenario.gamma
     if gamma and policy in ("hf_heuristic", "hf_transient"):
         notes.append(f"policy {policy} is left out: γ stays {gamma}")
+    chosen = scenario.speculation.policy
+    if gamma and (chosen.hysteresis or chosen.patience > 1):
+        notes.append("hysteresis and patience are left out: γ is that of the batch alone")
     if gamma and scenario.speculation.confidence_stop:
         notes.append("confidence_stop is left out: every round drafts γ tokens")
     if gamma and scenario.draft.placement == "shared":

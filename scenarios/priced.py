@@ -43,6 +43,7 @@ class Priced:
         self.acceptance: Acceptance = lower_acceptance(scenario, self.positions, end=end)
         self.figures = round_figures(self.acceptance)
         self.by_prefill = 0 if scenario.prompt_tokens.fixed == 0 else 1
+        self._rounds: dict[tuple[int, int], float] = {}  # by output and γ: a recursion each
 
     def _positions(self) -> int:
         scenario = self.scenario
@@ -58,9 +59,10 @@ class Priced:
     def gamma(self, batch: float) -> int:
         """Choose γ at a batch, as the scenario's policy does."""
         scenario, policy = self.scenario, self.scenario.speculation.policy
-        if scenario.gamma and policy.by_batch:
-            rows = [row for row in policy.by_batch if row[0] <= batch] or policy.by_batch[:1]
-            return rows[-1][2]
+        rows = policy.rows(scenario.gamma)
+        if scenario.gamma and rows:
+            reached = [row for row in rows if row[0] <= batch] or rows[:1]
+            return reached[-1][2]
         if scenario.gamma and policy.goodput:
             choices = np.arange(policy.goodput.min, scenario.deepest_gamma + 1)
             found = speedup.predict(self.acceptance, choices, self.costs(batch, scenario.gamma))
@@ -95,6 +97,8 @@ class Priced:
             draft_s, verify_s = np.zeros(()), step_s[..., None]
         else:
             verify_s = self.wide.seconds(each, widths, self.context)
+        factor = scenario.speculation.enabled_factor if scenario.gamma else 1.0
+        verify_s = verify_s * factor
         call_s = scenario.draft.per_round if scenario.gamma else 0.0
         if placement == "parallel":
             steps = np.minimum(gammas, 1.0) if method == "one_pass" else gammas
@@ -108,6 +112,7 @@ class Priced:
             overhead_s=scenario.speculation.overhead
             + (scenario.draft.transfer or 0.0) * (away and bool(scenario.gamma)),
             draft_call_s=call_s,
+            enabled_factor=factor,
             proposing=scenario.speculation.proposing(self.positions),
             one_pass=method == "one_pass",
             extra_draft_step=scenario.speculation.extra_draft_step and placement != "parallel",
@@ -131,13 +136,16 @@ class Priced:
         drafting, full = self.figures.drafting[gamma], self.figures.fully_accepted[gamma]
         return float(sum(self.costs(batch, gamma).parts(gamma, drafting, full)))
 
-    def mean_rounds(self, output_tokens: float) -> float:
-        """Count the rounds of an output of mean length, at the scenario's own γ."""
-        made = max(round(output_tokens) - self.by_prefill, 0)
-        gamma = self.scenario.gamma
-        if made > LONGEST_EXACT:
-            return made / float(self.acceptance.tokens_per_round(gamma))
-        return mean_rounds(self.acceptance, gamma, made)
+    def decoding_s(self, output_tokens: float, batch: float) -> float:
+        """Seconds of the rounds of an output of mean length at a batch, for γ as chosen there."""
+        made, gamma = max(round(output_tokens) - self.by_prefill, 0), self.gamma(batch)
+        if (made, gamma) not in self._rounds:
+            self._rounds[made, gamma] = (
+                mean_rounds(self.acceptance, gamma, made)
+                if made <= LONGEST_EXACT
+                else made / float(self.acceptance.tokens_per_round(gamma))
+            )
+        return self._rounds[made, gamma] * self.round_s(batch)
 
     def prompt_s(self, prompt_tokens: float) -> Callable[[float], float]:
         """Seconds that one mean prompt takes from an engine, as a function of the batch."""

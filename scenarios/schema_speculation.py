@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import Ge
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from specplan.scenarios.fields import (
     Choice,
@@ -15,6 +15,7 @@ from specplan.scenarios.fields import (
     Fraction,
     Gamma,
     Number,
+    Positive,
     Section,
     Whole,
     fault,
@@ -52,10 +53,13 @@ class Draft(Section):
     )
     gpus: Count = Field(
         default=1,
-        description="Draft GPUs of the shared pool; for dedicated, those of each replica.",
+        description="Draft GPUs of the shared pool; for dedicated, those of each replica, which "
+        "cost and make one step together: `step` is its time on all of them.",
     )
     max_batch: Count | None = Field(
-        default=None, description="Sequences one shared draft GPU serves in one step; absent: all."
+        default=None,
+        description="Sequences one shared draft GPU serves in one step; absent: all. A larger "
+        "running batch is drafted for in turns.",
     )
     transfer: Duration | None = Field(
         default=None,
@@ -117,10 +121,15 @@ class Policy(Choice):
         "hf_heuristic",
         "hf_transient",
         "hf_constant",
+        "off_above",
         "by_batch",
         "goodput",
     )
     words: ClassVar = ("fixed", "hf_heuristic", "hf_transient", "hf_constant", "goodput")
+    belongs: ClassVar = {
+        "hysteresis": ("by_batch", "off_above"),
+        "patience": ("by_batch", "off_above"),
+    }
 
     fixed: bool | None = Field(default=None, description="γ is `gamma` in every round.")
     hf_heuristic: HfPolicy | None = Field(
@@ -143,9 +152,34 @@ class Policy(Choice):
         description="γ by the running batch: `[[1, 8, 5], [9, 32, 3], [33, 512, 0]]`, inclusive, "
         "from 1 and without holes (vLLM's num_speculative_tokens_per_batch_size).",
     )
+    off_above: Count | None = Field(
+        default=None,
+        description="γ is `gamma` up to so many running sequences and 0 above them (TensorRT-LLM's "
+        "max_concurrency; one less than vLLM 0's disable_by_batch_size).",
+    )
     goodput: GoodputPolicy | None = Field(
         default=None, description="γ of most committed tokens per second, from the cost model."
     )
+    hysteresis: Annotated[Whole, Ge(0)] = Field(
+        default=0,
+        description="by_batch, off_above: running sequences by which the batch must fall below a "
+        "limit before γ changes back; `off_above: 32` with 8 is off from 33 and on again at 24.",
+    )
+    patience: Count = Field(
+        default=1,
+        description="by_batch, off_above: engine steps in a row that must ask for another γ before "
+        "it changes.",
+    )
+
+    def rows(self, gamma: int) -> tuple[tuple[int, int, int], ...]:
+        """Give γ by running batch as (from, to, γ), the last row for all larger ones; else empty.
+
+        >>> Policy(off_above=32).rows(4)
+        ((1, 32, 4), (33, 33, 0))
+        """
+        if self.off_above is not None:
+            return (1, self.off_above, gamma), (self.off_above + 1, self.off_above + 1, 0)
+        return self.by_batch or ()
 
     @field_validator("by_batch")
     @classmethod
@@ -161,6 +195,16 @@ class Policy(Choice):
                 )
             expected = high + 1
         return rows
+
+    @model_validator(mode="after")
+    def _can_change_back(self) -> Self:
+        first = next((high for _, high, _ in self.rows(0)), 1)  # the default is below 1
+        if self.hysteresis >= first:
+            raise fault(
+                f"hysteresis of {self.hysteresis} below a limit of {first} is never reached",
+                f"at most {first - 1}",
+            )
+        return self
 
 
 class Speculation(Section):
@@ -197,6 +241,12 @@ class Speculation(Section):
         description="ngram: rounds that proposed exactly 1, 2, … tokens, as counts or shares; "
         "absent: every match gives γ. Acceptance stays what engines print, of all rounds that "
         "draft: position i is not kept in a round that proposed fewer.",
+    )
+    enabled_factor: Positive = Field(
+        default=1.0,
+        description="Factor on every decode pass of the target while speculation is configured, "
+        "also where the policy drafts nothing: what it costs to have it on, such as 1.066 "
+        "(vllm-project/vllm#49548). `gamma: 0` and `method: none` are without it.",
     )
     tree: Tree | None = Field(default=None, description="The tree of `method: tree`.")
     confidence_stop: ConfidenceStop | None = Field(

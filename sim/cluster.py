@@ -30,19 +30,23 @@ BETWEEN_LOOKS_S = 0.05  # for interrupts and progress
 
 
 class Cluster:
-    """Replicas behind a router, fed by open arrivals or by clients in a closed loop."""
+    """Replicas behind a router, fed by open arrivals or by clients in a closed loop.
 
-    def __init__(
+    `advance` is the compiled loop: `kernel.advance`, or `contention.contend` where GPUs are shared.
+    """
+
+    def __init__(  # noqa: PLR0917
         self,
         workload: Workload,
         config_row: Any,
         tables: Tables,
         ring: Ring,
+        advance: Callable[..., int],
         progress: Progress | None,
     ) -> None:
         self.workload, self.scenario = workload, workload.scenario
         self.config_row, self.tables = config_row, tables
-        self.ring = ring
+        self.ring, self.advance = ring, advance
         self.env = simpy.Environment(0.0)  # an integer would compile the loop once more
         self.progress = progress
         self.replicas = self.scenario.cluster.replicas
@@ -64,9 +68,8 @@ class Cluster:
         while True:
             until_s = self.env.peek()
             self._advance(until_s)
-            if self.closed:
-                self._notice_ends()
-                until_s = self.env.peek()
+            if self.closed and self._notice_ends():
+                continue  # the loop stopped at the first end, perhaps before `until_s`
             if until_s == np.inf:
                 return
             self.env.step()
@@ -81,7 +84,7 @@ class Cluster:
         """Run everything that nobody outside can influence before `until_s`."""
         while True:
             begun = time.perf_counter()
-            how = kernel.advance(
+            how = self.advance(
                 self.config_row,
                 *self.tables,
                 *self.engine,
@@ -232,8 +235,8 @@ class Cluster:
             self.awaited.remove(event.value)
             self._send_next(self.env.now + self.scenario.workload.arrivals.think_time)
 
-    def _notice_ends(self) -> None:
-        """Start the pauses of clients whose requests have ended since the last look.
+    def _notice_ends(self) -> int:
+        """Start the pauses of clients whose requests have ended since the last look; count those.
 
         Who hangs up goes on by the clock: the engine may notice earlier or later.
         """
@@ -248,3 +251,4 @@ class Cluster:
         engine.ended[0] = 0
         engine.replicas["earliest_finish_s"] = np.inf
         self._report()
+        return count

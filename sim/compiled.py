@@ -86,7 +86,7 @@ def announce(function: Any) -> None:
     """Say on stderr that a function will be compiled, where no compiled one is kept."""
     if interpreted or function.signatures:
         return
-    name = f"kernel.{function.py_func.__name__}"
+    name = f"{function.py_func.__module__.rpartition('.')[2]}.{function.py_func.__name__}"
     if folder is not None:
         if any(folder.glob(f"*/{name}-*.nbi")):
             return

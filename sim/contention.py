@@ -1,178 +1,257 @@
 """GPUs that several engines want: a shared draft pool, and targets that engines take turns on.
 
-Here every phase of a step is a SimPy event: a lane plans its step, waits for a draft GPU, pays the
-transfer, waits for its target GPU, and commits.
+The compiled loop over events where a step is no whole: a lane plans its step, waits for a draft
+GPU, pays the transfer, waits for its target GPU, and commits. All lists are served in the order in
+which lanes came; at one moment lanes come first, then GPUs become free, so that who comes at that
+moment is in the batch that begins then.
 """
 
-from __future__ import annotations
-
-from collections import deque
-from math import isnan
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
-import simpy
-from simpy.events import EventPriority
 
-from specplan.sim import kernel
-from specplan.sim.cluster import Cluster
-from specplan.sim.state import DRAFT, DRAFT_GPU, SHARED
+from specplan.sim.compiled import entry, inner, outlined
+from specplan.sim.kernel import (
+    BROKEN,
+    DONE,
+    MORE,
+    STUCK,
+    UNPRICED,
+    blocks_add_up,
+    unpriced,
+)
+from specplan.sim.queues import next_start_s
+from specplan.sim.state import DRAFT, DRAFT_GPU, SHARED, TARGET_GPU, Engine, Tables
+from specplan.sim.step import commit, plan
+from specplan.sim.timeline import record, record_target, sample
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from specplan.sim.cluster import Progress
-    from specplan.sim.ring import Ring
-    from specplan.sim.state import Tables
-    from specplan.sim.workload import Workload
-
-
-LAST = EventPriority(2)  # after everything else of the same moment
-
-
-class Released(simpy.Event):
-    """The end of a GPU's work, after all arrivals of the same moment: these join the next step."""
-
-    def __init__(
-        self, env: simpy.Environment, gpu: int, duration_s: float, batch: list[simpy.Event]
-    ) -> None:
-        super().__init__(env)
-        self._ok, self._value = True, self
-        self.gpu, self.batch, self.begun_s = gpu, batch, env.now
-        env.schedule(self, LAST, duration_s)
+READY, WAITS_TO_DRAFT, JOINS, DRAFTED, WAITS_FOR_TARGET = range(5)  # stages of a lane
 
 
-class Gpus:
-    """Equal GPUs with one waiting list, first come first served; a draft pool serves batches."""
-
-    def __init__(self, env: simpy.Environment, count: int, most_sequences: float) -> None:
-        self.env, self.most_sequences = env, most_sequences
-        self.free = list(range(count))[::-1]
-        self.waiting: deque[tuple[simpy.Event, float, int]] = deque()
-        self.busy_s = 0.0
-
-    def serve(self, duration_s: float, sequences: int) -> simpy.Event:
-        """Ask for a GPU for so long; the event, with a `Released`, is its end."""
-        if self.free:
-            return self._run(duration_s, [])
-        done = self.env.event()
-        self.waiting.append((done, duration_s, sequences))
-        return done
-
-    def _run(self, duration_s: float, batch: list[simpy.Event]) -> simpy.Event:
-        self.busy_s += duration_s
-        over = Released(self.env, self.free.pop(), duration_s, batch)
-        over.callbacks.append(self._end)
-        return over
-
-    def _end(self, over: Released) -> None:
-        """Tell a batch that it is done, and begin the next with as many as it may hold.
-
-        A batch takes as long as its longest member: drafting is bound by reading the weights.
-        """
-        self.free.append(over.gpu)
-        for done in over.batch:
-            done.succeed(over)
-        if not self.waiting:
-            return
-        done, duration_s, sequences = self.waiting.popleft()
-        batch = [done]
-        while self.waiting and sequences + self.waiting[0][2] <= self.most_sequences:
-            done, other_s, more = self.waiting.popleft()
-            duration_s = max(duration_s, other_s)
-            sequences += more
-            batch.append(done)
-        self._run(duration_s, batch)
-
-
-class ContendedCluster(Cluster):
-    """A cluster whose lanes queue for GPUs that others hold."""
-
-    def __init__(
-        self,
-        workload: Workload,
-        config_row: Any,
-        tables: Tables,
-        ring: Ring,
-        progress: Progress | None,
-    ) -> None:
-        super().__init__(workload, config_row, tables, ring, progress)
-        self.routed_ahead = False  # a lane that idles is woken by its next request
-        draft, per_gpu = self.scenario.draft, self.scenario.cluster.engines_per_gpu
-        shared = int(config_row["placement"][0]) == SHARED
-        most = np.inf if draft.max_batch is None else draft.max_batch
-        self.pool = Gpus(self.env, draft.gpus, most) if shared else None
-        # A target that one engine has to itself needs no waiting list.
-        gpus = -(-self.replicas // per_gpu) if per_gpu > 1 else 0
-        self.targets = [Gpus(self.env, 1, 0) for _ in range(gpus)]
-        self.noting = [True] * self.replicas  # while there is room in the timeline
-        self.idle: dict[int, simpy.Event] = {}
-        for lane in range(len(self.engine.lanes)):
-            self.env.process(self._lane(lane))
-
-    def run(self) -> None:
-        """Let every request arrive and end; the steps are the lanes' own processes."""
-        self._start()
-        self.env.run()
-
-    def _send(self, request: int) -> None:
-        super()._send(request)
-        replica = int(self.engine.requests["replica"][request & self.ring.mask])
-        waiting = self.idle.pop(replica, None)
-        if waiting is not None:
-            waiting.succeed()
-
-    def _lane(self, number: int) -> Generator[simpy.Event, Any, None]:
-        env, config_row, tables, pool = self.env, self.config_row, self.tables, self.pool
-        replica = int(self.engine.lanes["replica"][number])
-        per_gpu = self.scenario.cluster.engines_per_gpu
-        target = self.targets[replica // per_gpu] if per_gpu > 1 else None
-        transfer_s = float(config_row["transfer_s"][0])
-        planned = False
-        engine = self.ring.engine
-        arrays = (config_row, *tables, *engine)
-        while True:
-            if engine is not self.ring.engine:  # it has grown
-                engine = self.ring.engine
-                arrays = (config_row, *tables, *engine)
-            drafting_s, target_s, drafting = kernel.turn(
-                *arrays, number, env.now, planned, self.closed
-            )
-            if isnan(target_s):
-                raise self._unpriced()
-            planned = target_s >= 0
-            if self.closed and engine.ended[0]:
-                self._notice_ends()
-                if not planned:
-                    yield env.timeout(0)  # the next requests of those clients come first
-                    continue
-            if not planned:
-                self.idle[replica] = env.event()
-                yield self.idle[replica]
-                continue
-            if pool is None:
-                target_s += drafting_s
-            elif drafting_s > 0:
-                work = yield pool.serve(drafting_s, drafting)
-                if self.noting[replica]:
-                    self._note_draft(number, work, drafting_s)
-                if transfer_s > 0 and drafting:
-                    yield env.timeout(transfer_s)
-            if target is None:
-                yield Released(env, 0, target_s, [])
+@entry
+def contend(
+    config_row,
+    costs,
+    cost_index,
+    unconditional,
+    proposing,
+    nodes,
+    gamma_by_batch,
+    tokens_by_gamma,
+    recorded,
+    prefix_ids,
+    prefix_starts,
+    by_depth,
+    requests,
+    lanes,
+    replicas,
+    running,
+    queues,
+    cached,
+    batch_time_s,
+    gaps,
+    samples,
+    spans,
+    ended,
+    kept_rounds,
+    second_tokens,
+    gpus,
+    until_s,
+    stop_at_finish,
+    most_steps,
+):
+    """Run all lanes and shared GPUs over all events before `until_s`; as `kernel.advance`."""
+    tables = Tables(
+        costs,
+        cost_index,
+        unconditional,
+        proposing,
+        nodes,
+        gamma_by_batch,
+        tokens_by_gamma,
+        recorded,
+        prefix_ids,
+        prefix_starts,
+        by_depth,
+    )
+    engine = Engine(
+        requests,
+        lanes,
+        replicas,
+        running,
+        queues,
+        cached,
+        batch_time_s,
+        gaps,
+        samples,
+        spans,
+        ended,
+        kept_rounds,
+        second_tokens,
+        gpus,
+    )
+    config = config_row[0]
+    for _ in range(most_steps):
+        bound_s = until_s
+        chosen = np.int64(-1)
+        at_s = np.inf
+        for number in range(len(lanes)):
+            lane = engine.lanes[number]
+            if stop_at_finish:
+                bound_s = min(bound_s, engine.replicas[lane.replica].earliest_finish_s)
+            if lane.stage == READY:
+                candidate_s = next_start_s(config, engine, number)
+            elif lane.stage == DRAFTED:
+                candidate_s = lane.drafted_s
             else:
-                yield target.serve(target_s, 1)
+                continue
+            if candidate_s < at_s:
+                at_s = candidate_s
+                chosen = number
+        released = next_release(config, engine)
+        if released >= 0 and engine.gpus[released].free_s < at_s:
+            if engine.gpus[released].free_s >= bound_s:
+                return DONE
+            how = serve_next(config, tables, engine, released)
+        elif chosen < 0 or at_s >= bound_s:
+            return DONE
+        elif engine.lanes[chosen].stage == DRAFTED:
+            how = want_target(config, tables, engine, chosen, at_s)
+        else:
+            how = begin(config, tables, engine, chosen, at_s)
+        if how != DONE:
+            return how
+    return MORE
 
-    def _note_draft(self, number: int, work: Released, drafting_s: float) -> None:
-        """Note which GPU of the pool drafted for a lane, while there is room in the timeline."""
-        engine = self.engine
+
+@inner
+def begin(config, tables, engine, number, now_s):
+    """Plan the next step of a lane and let it ask for the GPU that it needs first."""
+    lane = engine.lanes[number]
+    if not plan(config, tables, engine, number, now_s):
+        lane.clock_s = now_s
+        return STUCK if next_start_s(config, engine, number) <= now_s else DONE
+    if unpriced(lane):
+        return UNPRICED
+    if config.placement != SHARED or lane.draft_prefill_s + lane.draft_s <= 0.0:
+        return want_target(config, tables, engine, number, now_s)
+    lane.stage = WAITS_TO_DRAFT
+    lane.asked_s = now_s
+    engine.gpus[0].waiting += 1
+    if engine.gpus[0].waiting == 1:
+        for gpu in range(config.pool_gpus):
+            if engine.gpus[gpu].free_s <= now_s:
+                draft_batch(config, engine, gpu, now_s)
+                break
+    return DONE
+
+
+@inner
+def next_release(config, engine):
+    """Find the GPU that is the first to become free for somebody who waits; −1: nobody does.
+
+    All draft GPUs have one waiting list, counted at the first.
+    """
+    first = np.int64(-1)
+    for gpu in range(len(engine.gpus)):
+        waiting = engine.gpus[0 if gpu < config.pool_gpus else gpu].waiting
+        if waiting > 0 and (first < 0 or engine.gpus[gpu].free_s < engine.gpus[first].free_s):
+            first = gpu
+    return first
+
+
+@inner
+def serve_next(config, tables, engine, gpu):
+    """Let a GPU that becomes free begin with who waits for it."""
+    now_s = engine.gpus[gpu].free_s
+    if gpu < config.pool_gpus:
+        draft_batch(config, engine, gpu, now_s)
+        return DONE
+    engine.gpus[gpu].waiting -= 1
+    number = first_in_line(config, engine, WAITS_FOR_TARGET, gpu)
+    return run_target(config, tables, engine, number, now_s)
+
+
+@outlined
+def draft_batch(config, engine, gpu, now_s):
+    """Draft for as many lanes as a batch may hold, first come first served.
+
+    The batch takes as long as its longest member: drafting is bound by reading the weights.
+    """
+    lasts_s = 0.0
+    sequences = np.int64(0)
+    while engine.gpus[0].waiting > 0:
+        number = first_in_line(config, engine, WAITS_TO_DRAFT, gpu)
         lane = engine.lanes[number]
-        replica = int(lane["replica"])
-        place, end_s = int(engine.replicas["spans"][replica]), work.begun_s + drafting_s
-        self.noting[replica] = place < engine.spans.shape[1]
-        if self.noting[replica] and end_s > self.config_row["spans_from_s"][0]:
-            span = engine.spans[replica][place]
-            span["start_s"], span["end_s"], span["replica"] = work.begun_s, end_s, replica
-            span["gpu"], span["phase"] = DRAFT_GPU + work.gpu, DRAFT
-            span["sequences"] = lane["running"]
-            engine.replicas["spans"][replica] += 1
+        if lasts_s > 0.0 and 0 < config.draft_batch < sequences + lane.drafting:
+            break
+        drafting_s = lane.draft_prefill_s + lane.draft_s
+        record(config, engine, lane, DRAFT_GPU + gpu, DRAFT, now_s, now_s + drafting_s)
+        lane.stage = JOINS
+        engine.gpus[0].waiting -= 1
+        sequences += lane.drafting
+        lasts_s = max(lasts_s, drafting_s)
+    engine.gpus[gpu].free_s = now_s + lasts_s
+    engine.gpus[gpu].busy_s += lasts_s
+    for number in range(len(engine.lanes)):
+        lane = engine.lanes[number]
+        if lane.stage == JOINS:
+            lane.stage = DRAFTED
+            lane.drafted_s = now_s + lasts_s
+            if lane.drafting > 0:
+                lane.drafted_s += config.transfer_s
+
+
+@inner
+def first_in_line(config, engine, stage, gpu):
+    """Find the lane that has waited longest for a draft GPU, or for this target GPU."""
+    first = np.int64(-1)
+    for number in range(len(engine.lanes)):
+        lane = engine.lanes[number]
+        waits = lane.stage == stage and (gpu < config.pool_gpus or target_of(config, lane) == gpu)
+        if waits and (first < 0 or lane.asked_s < engine.lanes[first].asked_s):
+            first = number
+    return first
+
+
+@inner
+def target_of(config, lane):
+    """Tell on which of the GPUs that engines take turns on a lane runs."""
+    return config.pool_gpus + lane.replica // config.engines_per_gpu
+
+
+@outlined
+def want_target(config, tables, engine, number, now_s):
+    """Let a lane run its target pass, or wait while another engine holds the GPU."""
+    lane = engine.lanes[number]
+    if config.engines_per_gpu > 1:
+        gpu = target_of(config, lane)
+        if engine.gpus[gpu].waiting > 0 or engine.gpus[gpu].free_s > now_s:
+            lane.stage = WAITS_FOR_TARGET
+            lane.asked_s = now_s
+            engine.gpus[gpu].waiting += 1
+            return DONE
+    return run_target(config, tables, engine, number, now_s)
+
+
+@outlined
+def run_target(config, tables, engine, number, start_s):
+    """Run the target's phases of a planned step from `start_s` on, and commit it at their end.
+
+    Without a pool the draft's phases come first, on the same GPU.
+    """
+    lane = engine.lanes[number]
+    lane.stage = READY
+    busy_s = lane.prefill_s + lane.verify_s + lane.overhead_s
+    pass_start_s = start_s
+    if config.placement != SHARED:
+        drafting_s = lane.draft_prefill_s + lane.draft_s
+        busy_s += drafting_s
+        pass_start_s += drafting_s
+        record(config, engine, lane, TARGET_GPU, DRAFT, start_s, pass_start_s)
+    record_target(config, engine, lane, pass_start_s)
+    if config.engines_per_gpu > 1:
+        engine.gpus[target_of(config, lane)].free_s = start_s + busy_s
+    commit(config, tables, engine, number, start_s + busy_s)
+    sample(config, engine, number)
+    if config.check_blocks and not blocks_add_up(config, engine, number):
+        return BROKEN
+    return DONE

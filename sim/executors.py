@@ -29,13 +29,28 @@ def local(workers: int) -> Iterator[Executor]:
     # Not fork: numba's threads and the terminal's state do not survive one.
     executor = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_obey)
     try:
-        yield executor
+        with _told_to_end():
+            yield executor
     except KeyboardInterrupt:
         for worker in active_children():  # they ignore Ctrl-C, and nobody waits for their results
             worker.terminate()
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _told_to_end() -> Iterator[None]:
+    """Let SIGTERM end the work as Ctrl-C does, so that workers and semaphores go, too."""
+    ordinary = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not ordinary or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from specplan.sim.state import (
     DRAFT,
     DRAFT_GPU,
     PARALLEL,
-    SHARED,
     TARGET_GPU,
     Engine,
     Tables,
@@ -45,6 +44,9 @@ def advance(
     samples,
     spans,
     ended,
+    kept_rounds,
+    second_tokens,
+    gpus,
     until_s,
     stop_at_finish,
     most_steps,
@@ -85,6 +87,9 @@ def advance(
         samples,
         spans,
         ended,
+        kept_rounds,
+        second_tokens,
+        gpus,
     )
     config = config_row[0]
     for _ in range(most_steps):
@@ -179,89 +184,6 @@ def wait_for_other_lane(config, engine, lane_number, start_s):
     for other in range(lane.replica * config.lanes, (lane.replica + 1) * config.lanes):
         if other != lane_number:
             lane.clock_s = max(lane.clock_s, np.nextafter(engine.lanes[other].clock_s, np.inf))
-
-
-@entry
-def turn(
-    config_row,
-    costs,
-    cost_index,
-    unconditional,
-    proposing,
-    nodes,
-    gamma_by_batch,
-    tokens_by_gamma,
-    recorded,
-    prefix_ids,
-    prefix_starts,
-    by_depth,
-    requests,
-    lanes,
-    replicas,
-    running,
-    queues,
-    cached,
-    batch_time_s,
-    gaps,
-    samples,
-    spans,
-    ended,
-    lane_number,
-    now_s,
-    planned,
-    stop_at_finish,
-):
-    """Commit a lane's step whose phases were served outside the loop, and plan its next one.
-
-    Returns seconds of drafting, seconds on the target (−1: nothing to do), sequences drafting.
-    With `stop_at_finish` it plans nothing before whoever waits for an ended request has acted.
-    """
-    config = config_row[0]
-    tables = Tables(
-        costs,
-        cost_index,
-        unconditional,
-        proposing,
-        nodes,
-        gamma_by_batch,
-        tokens_by_gamma,
-        recorded,
-        prefix_ids,
-        prefix_starts,
-        by_depth,
-    )
-    engine = Engine(
-        requests,
-        lanes,
-        replicas,
-        running,
-        queues,
-        cached,
-        batch_time_s,
-        gaps,
-        samples,
-        spans,
-        ended,
-    )
-    lane = engine.lanes[lane_number]
-    if planned:
-        rep = engine.replicas[lane.replica]
-        if rep.spans < engine.spans.shape[1]:
-            target_start_s = now_s - (lane.prefill_s + lane.verify_s + lane.overhead_s)
-            if config.placement != SHARED:  # engines that take turns draft on their target GPU
-                draft_start_s = target_start_s - (lane.draft_prefill_s + lane.draft_s)
-                record(config, engine, lane, TARGET_GPU, DRAFT, draft_start_s, target_start_s)
-            record_target(config, engine, lane, target_start_s)
-        commit(config, tables, engine, lane_number, now_s)
-        sample(config, engine, lane_number)
-        if stop_at_finish and engine.ended[0] > 0:
-            return 0.0, -1.0, 0
-    if not plan(config, tables, engine, lane_number, now_s):
-        return 0.0, -1.0, 0
-    if unpriced(lane):
-        return np.nan, np.nan, 0
-    drafting_s = lane.draft_prefill_s + lane.draft_s
-    return drafting_s, lane.prefill_s + lane.verify_s + lane.overhead_s, lane.drafting
 
 
 @entry

@@ -1,11 +1,11 @@
 """How many tokens to draft: γ for a step or for one request's round.
 
-`fixed` and `by_batch` (vLLM's `num_speculative_tokens_per_batch_size`, and the classic switch-off
-threshold) read one table. `hf_heuristic` is Hugging Face's schedule: two more after a round in
-which everything was accepted, one less otherwise, carried from request to request; `hf_transient`
-starts each request afresh (transformers, generation/candidate_generator.py). `goodput` takes the γ
-with the most expected committed tokens per second for the present batch, by the cost model of the
-run.
+`fixed`, `by_batch` (vLLM's `num_speculative_tokens_per_batch_size`) and `off_above` (the classic
+switch-off threshold) read one table, the latter two with hysteresis and patience.
+`hf_heuristic` is Hugging Face's schedule: two more after a round in which everything was accepted,
+one less otherwise, carried from request to request; `hf_transient` starts each request afresh
+(transformers, generation/candidate_generator.py). `goodput` takes the γ with the most expected
+committed tokens per second for the present batch, by the cost model of the run.
 """
 
 import numpy as np
@@ -15,13 +15,16 @@ from specplan.sim.pricing import DRAFT_STEP, NOTHING, ROUND, STEP, price
 from specplan.sim.state import COLOCATED, PARALLEL
 
 BY_BATCH, HF_HEURISTIC, HF_TRANSIENT, GOODPUT = range(4)
+UNDECIDED = -1  # no γ is held yet
 
 
 @inner
 def step_gamma(config, tables, lane, decodes, context_tokens):
     """Choose γ for a step of so many decoding sequences; per-request schedules give their bound."""
     if config.policy == BY_BATCH:
-        return tables.gamma_by_batch[min(decodes, config.max_num_seqs)]
+        if config.hysteresis == 0 and config.patience == 1:
+            return tables.gamma_by_batch[min(decodes, config.max_num_seqs)]
+        return patient_gamma(config, tables, lane, decodes)
     if config.policy == GOODPUT:
         if lane.hold_steps > 0:
             lane.hold_steps -= 1
@@ -30,6 +33,26 @@ def step_gamma(config, tables, lane, decodes, context_tokens):
         lane.gamma_held = best_gamma(config, tables, decodes, context_tokens)
         return lane.gamma_held
     return config.gamma_max
+
+
+@outlined
+def patient_gamma(config, tables, lane, decodes):
+    """Read the table at a batch that follows the true one upwards at once and downwards late.
+
+    Between the two is a play of `hysteresis` sequences (the play operator of control theory, so
+    that each limit N is a trigger: up above N, down at N − hysteresis). Another γ is taken up only
+    after `patience` steps in a row that ask for it. A step in which nobody decodes asks for none.
+    """
+    if decodes > 0:
+        lane.batch_held = min(max(lane.batch_held, decodes), decodes + config.hysteresis)
+        asked = tables.gamma_by_batch[min(lane.batch_held, config.max_num_seqs)]
+        lane.steps_asked = 0 if asked == lane.gamma_held else lane.steps_asked + 1
+        if lane.steps_asked >= config.patience or lane.gamma_held == UNDECIDED:
+            lane.gamma_held = asked
+            lane.steps_asked = 0
+    elif lane.gamma_held == UNDECIDED:
+        return tables.gamma_by_batch[0]
+    return lane.gamma_held
 
 
 @outlined
@@ -43,14 +66,15 @@ def best_gamma(config, tables, decodes, context_tokens):
     best_rate = -1.0
     n = max(decodes, np.int64(1))
     hit = tables.unconditional[:, 0].mean()
-    plain_s = price(tables, STEP, n, n, context_tokens, NOTHING)
+    plain_s = config.enabled_factor * price(tables, STEP, n, n, context_tokens, NOTHING)
     for gamma in range(config.gamma_min, config.gamma_max + 1):
         width = tables.nodes[gamma] + 1
         if gamma == 0:
             round_s = plain_s
         else:
             draft_s = draft_seconds(config, tables, n, gamma, context_tokens)
-            drafted_s = price(tables, ROUND, n, n * width, context_tokens, NOTHING)
+            verify_s = price(tables, ROUND, n, n * width, context_tokens, NOTHING)
+            drafted_s = config.enabled_factor * verify_s
             if config.placement == PARALLEL:
                 drafted_s = max(drafted_s, draft_s)
             else:

@@ -92,6 +92,8 @@ class Run:
     - spans: start_s, end_s, replica, gpu (0 target, 1 draft), phase (index into
       `sim.state.PHASES`), sequences: the first engine steps in detail
     - tally: the requests added up, where `keep_requests=False` left `requests` empty
+    - kept_rounds (γ_max + 1,): rounds that drafted, by how many tokens were kept
+    - second_tokens (seconds,): output tokens in each second of simulated time, the first so many
     - batch_time_s (max_num_seqs + 1,): seconds all replicas together spent at each batch size
     """
 
@@ -105,7 +107,8 @@ class Run:
     duration_s: float
     engine_steps: int
     rounds: int
-    drafting_rounds: int
+    kept_rounds: NDArray[np.int64]
+    second_tokens: NDArray[np.int64]
     drafted_tokens: int
     accepted_tokens: int
     wasted_draft_tokens: int
@@ -116,6 +119,11 @@ class Run:
     interrupted: bool
     loop_s: float
     tally: Tally | None = None
+
+    @property
+    def drafting_rounds(self) -> int:
+        """Rounds that proposed at least one token."""
+        return int(self.kept_rounds.sum())
 
 
 def saturation(

@@ -12,6 +12,7 @@ from specplan.sim.prefix import ABSENT
 from specplan.sim.pricing import packed
 from specplan.sim.state import (
     CONFIG,
+    GPU,
     LANE,
     NOBODY,
     PLACEMENTS,
@@ -19,6 +20,7 @@ from specplan.sim.state import (
     REPLICA,
     REQUEST,
     SAMPLE,
+    SHARED,
     SPAN,
     Engine,
     Tables,
@@ -39,6 +41,7 @@ SAMPLES = 4096
 RING_ROWS = 1 << 16
 ENDED_ROOM = 1 << 20
 UNLIMITED = 1 << 60
+SECONDS = 1 << 17  # of a run whose output tokens are counted second by second: a day and a half
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +90,8 @@ def gamma_bounds(scenario: Scenario) -> tuple[int, int]:
     if gamma == 0:
         return 0, 0
     match chosen.kind:
-        case "by_batch":
-            depths = [row[2] for row in chosen.by_batch or ()]
+        case "by_batch" | "off_above":
+            depths = [row[2] for row in chosen.rows(gamma)]
             return min(depths), max(depths)
         case "hf_heuristic" | "hf_transient":
             schedule = chosen.hf_heuristic or chosen.hf_transient
@@ -127,9 +130,14 @@ def config(scenario: Scenario, prefixes: Prefixes) -> Any:
     lengths = [scenario.prompt_tokens, *(kind.prompt_tokens for kind in scenario.workload.classes)]
     c["has_prompts"] = any(length is not None and length.fixed != 0 for length in lengths)
     c["placement"] = PLACEMENTS.index(draft.placement) if c["gamma_max"] else 0
+    shared = c["placement"] == SHARED
+    c["pool_gpus"] = draft.gpus if shared else 0
+    c["draft_batch"] = (draft.max_batch or 0) if shared else 0
+    c["engines_per_gpu"] = scenario.cluster.engines_per_gpu
     c["transfer_s"] = draft.transfer or 0.0
     c["overhead_s"] = speculation.overhead
     c["draft_call_s"] = draft.per_round
+    c["enabled_factor"] = speculation.enabled_factor if scenario.gamma else 1.0
     c["lengths_vary"] = bool(speculation.proposal_lengths)
     c["one_pass"] = speculation.method == "one_pass"
     # A draft that goes on during verification hides it.
@@ -157,6 +165,7 @@ def set_policy(scenario: Scenario, c: Any) -> None:
             c["hold_steps"] = chosen.goodput.hold_rounds
         case _:
             c["policy"] = policy.BY_BATCH
+            c["hysteresis"], c["patience"] = chosen.hysteresis, chosen.patience
 
 
 def tree_nodes(scenario: Scenario, gamma_max: int) -> NDArray[np.int64]:
@@ -171,7 +180,7 @@ def tree_nodes(scenario: Scenario, gamma_max: int) -> NDArray[np.int64]:
 def gamma_by_batch(scenario: Scenario) -> NDArray[np.int64]:
     """γ at each running batch 0 … max_num_seqs; batches beyond the table keep its last γ."""
     table = np.full(scenario.scheduler.max_num_seqs + 1, scenario.gamma, np.int64)
-    for low, _, gamma in (scenario.speculation.policy.by_batch or ()) if scenario.gamma else ():
+    for low, _, gamma in scenario.speculation.policy.rows(scenario.gamma) if scenario.gamma else ():
         table[low:] = gamma
     return table
 
@@ -216,6 +225,7 @@ def engine(scenario: Scenario, config_row: Any, spans: int, prefixes: Prefixes) 
     lanes = rows(replicas * c["lanes"], LANE)
     lanes["replica"] = np.arange(len(lanes)) // c["lanes"]
     lanes["gamma_learned"] = c["gamma"]
+    lanes["gamma_held"] = policy.UNDECIDED
     state = rows(replicas, REPLICA)
     state["free_blocks"] = c["blocks"]
     state["inbox_head"] = state["inbox_tail"] = NOBODY
@@ -224,6 +234,8 @@ def engine(scenario: Scenario, config_row: Any, spans: int, prefixes: Prefixes) 
     state["sample_every"] = 1
     cached = rows((replicas, prefixes.different), PREFIX)
     cached["holders"] = ABSENT
+    per_gpu = int(c["engines_per_gpu"])
+    turns = -(-replicas // per_gpu) if per_gpu > 1 else 0
     priorities = len({kind.priority for kind in scenario.workload.classes}) or 1
     return Engine(
         requests=rows(int(c["mask"]) + 1, REQUEST),
@@ -237,4 +249,7 @@ def engine(scenario: Scenario, config_row: Any, spans: int, prefixes: Prefixes) 
         samples=rows((replicas, SAMPLES), SAMPLE),
         spans=rows((replicas, spans), SPAN),
         ended=np.zeros(ENDED_ROOM, np.int64),
+        kept_rounds=np.zeros(int(c["gamma_max"]) + 1, np.int64),
+        second_tokens=np.zeros(SECONDS, np.int64),
+        gpus=rows(int(c["pool_gpus"]) + turns, GPU),
     )

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.scenarios.errors import Fault, ScenarioError
-from specplan.sim import kernel, setup
+from specplan.sim import setup
 from specplan.sim.cluster import Cluster
 from specplan.sim.compiled import announce
-from specplan.sim.contention import ContendedCluster
+from specplan.sim.contention import contend
 from specplan.sim.interrupts import shielding
+from specplan.sim.kernel import advance
 from specplan.sim.records import GapHistogram, Run, saturation
 from specplan.sim.ring import Kept, Ring
 from specplan.sim.state import PHASES, PLACEMENTS, SAMPLE, SPAN
@@ -60,9 +61,6 @@ def simulate(
     config_row = setup.config(scenario, prefixes)
     config_row["check_blocks"] = check_blocks
     tables = setup.tables(scenario, laws, gamma_max, prefixes)
-    contended = scenario.cluster.engines_per_gpu > 1 or (
-        gamma_max > 0 and scenario.draft.placement == "shared"
-    )
     cut = warmup_cut(scenario, workload.requests)
     config_row["warmup_requests"], config_row["warmup_s"] = cut.requests, cut.time_s
     config_row["spans_from_s"] = timeline_from_s
@@ -70,13 +68,12 @@ def simulate(
         _check_memory(workload.requests)
     sink = Kept() if keep_requests else _streamed(scenario, workload.requests, cut)
     engine = setup.engine(scenario, config_row, SPANS, prefixes)
-    announce(kernel.turn if contended else kernel.advance)
+    loop = contend if len(engine.gpus) else advance
+    announce(loop)
     interrupted = False
     with shielding() as shield:
         ring = Ring(config_row, engine, sink, shield)
-        cluster = (ContendedCluster if contended else Cluster)(
-            workload, config_row, tables, ring, progress
-        )
+        cluster = Cluster(workload, config_row, tables, ring, loop, progress)
         begun = time.perf_counter()
         try:
             with np.errstate(over="ignore"):  # the luck's hash wraps around on purpose
@@ -139,7 +136,8 @@ def _run(scenario: Scenario, cluster: Cluster, *, interrupted: bool, loop_s: flo
         duration_s=duration_s,
         engine_steps=int(total["engine_steps"]),
         rounds=int(total["rounds"]),
-        drafting_rounds=int(total["drafting_rounds"]),
+        kept_rounds=engine.kept_rounds,
+        second_tokens=engine.second_tokens,
         drafted_tokens=int(total["drafted_tokens"]),
         accepted_tokens=int(total["accepted_tokens"]),
         wasted_draft_tokens=int(
@@ -170,10 +168,9 @@ def _phases(scenario: Scenario, cluster: Cluster, duration_s: float) -> dict[str
         if placement != "shared":
             drafting["prefill"] += float(rep["draft_prefill_s"])
             drafting["draft"] += float(rep["draft_s"])
-    if isinstance(cluster, ContendedCluster) and cluster.pool is not None:
-        each_s = cluster.pool.busy_s / scenario.draft.gpus
-        for number in range(scenario.draft.gpus):
-            gpus[f"draft{number}"] = dict.fromkeys(PHASES, 0.0) | {"draft": each_s}
+    pool = cluster.engine.gpus[: int(cluster.config_row["pool_gpus"][0])]
+    for number, gpu in enumerate(pool):
+        gpus[f"draft{number}"] = dict.fromkeys(PHASES, 0.0) | {"draft": float(gpu["busy_s"])}
     for phases in gpus.values():
         phases["idle"] = max(0.0, duration_s - sum(phases.values()))
     return gpus

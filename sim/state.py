@@ -60,8 +60,14 @@ LANE = np.dtype(
         ("replica", "i8"),
         ("running", "i8"),
         ("finished_last_step", "i8"),
-        ("gamma_held", "i8"),  # γ chosen by the goodput policy, and for how many steps yet
+        ("gamma_held", "i8"),  # γ a policy keeps; of goodput, for how many steps yet
         ("hold_steps", "i8"),
+        ("batch_held", "i8"),  # the batch that a schedule with hysteresis goes by
+        ("steps_asked", "i8"),  # in a row, for another γ than the one that is held
+        # Where GPUs are shared (`sim.contention`):
+        ("stage", "i8"),
+        ("asked_s", "f8"),  # since when it waits
+        ("drafted_s", "f8"),  # when its drafts are at the target
         ("gamma_learned", "i8"),  # state of the Hugging Face heuristic between requests
         # The planned step:
         ("start_s", "f8"),
@@ -102,7 +108,6 @@ REPLICA = np.dtype(
         ("wasted_draft_s", "f8"),
         ("engine_steps", "i8"),
         ("rounds", "i8"),
-        ("drafting_rounds", "i8"),
         ("drafted_tokens", "i8"),
         ("accepted_tokens", "i8"),
         ("discarded_tokens", "i8"),  # drafted ahead in `parallel` placement and thrown away
@@ -141,9 +146,15 @@ CONFIG = np.dtype(
         ("gamma_max", "i8"),
         ("policy", "i8"),
         ("hold_steps", "i8"),
+        ("hysteresis", "i8"),  # running sequences
+        ("patience", "i8"),  # engine steps
         ("placement", "i8"),
+        ("pool_gpus", "i8"),  # draft GPUs that all replicas share
+        ("draft_batch", "i8"),  # sequences that one of them serves in a step; 0: all
+        ("engines_per_gpu", "i8"),
         ("transfer_s", "f8"),
         ("overhead_s", "f8"),
+        ("enabled_factor", "f8"),  # on decode passes of the target while speculation is configured
         ("draft_call_s", "f8"),  # fixed cost of drafting in a step in which anybody drafts
         ("one_pass", "i8"),
         ("lengths_vary", "i8"),  # a proposal may end before γ: Tables.proposing
@@ -187,6 +198,14 @@ PREFIX = np.dtype(
     ]
 )
 
+GPU = np.dtype(
+    [
+        ("free_s", "f8"),  # it is busy until then
+        ("busy_s", "f8"),
+        ("waiting", "i8"),  # lanes; those for any draft GPU are counted at the first
+    ]
+)
+
 COLOCATED, DEDICATED, SHARED, PARALLEL = range(4)
 PLACEMENTS = ("colocated", "dedicated", "shared", "parallel")
 
@@ -221,6 +240,9 @@ class Engine(NamedTuple):
     samples: Any  # (replicas, SAMPLES) of SAMPLE
     spans: Any  # (replicas, spans kept) of SPAN
     ended: NDArray[np.int64]  # [0]: how many; then the requests that ended, for SimPy to see
+    kept_rounds: NDArray[np.int64]  # (γ_max + 1,): rounds that drafted, by tokens kept
+    second_tokens: NDArray[np.int64]  # (seconds,): output tokens in each second of simulated time
+    gpus: Any  # rows of GPU: the draft pool, then targets that engines take turns on
 
 
 def rows(count: int | tuple[int, ...], dtype: np.dtype[Any]) -> Any:

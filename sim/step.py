@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from specplan.sim.compiled import inner, outlined
+from specplan.sim.compiled import inner
+from specplan.sim.drafting import draft_seconds_in_turns, ragged_draft_seconds
 from specplan.sim.luck import ROUND, STOP, uniform
 from specplan.sim.policy import draft_seconds, learn
 from specplan.sim.prefix import publish
@@ -59,7 +60,11 @@ def plan(config, tables, engine, lane_number, now_s):
     lane.overhead_s = config.overhead_s if sequences > 0 and gamma > 0 else 0.0
     lane.draft_s = 0.0
     if drafting > 0:
-        if shallowest == deepest or config.one_pass:
+        if 0 < config.draft_batch < drafting:
+            lane.draft_s = draft_seconds_in_turns(
+                config, tables, engine, lane_number, sequences, context
+            )
+        elif shallowest == deepest or config.one_pass:
             seen = context * drafting // sequences
             lane.draft_s = draft_seconds(config, tables, drafting, deepest, seen)
         else:
@@ -67,8 +72,10 @@ def plan(config, tables, engine, lane_number, now_s):
                 config, tables, engine, lane_number, sequences, deepest, context
             )
         if config.extra_draft_step and behind > 0:
-            seen = context * behind // sequences
-            lane.draft_s += price(tables, DRAFT_STEP, behind, behind, seen, NOTHING)
+            at_once = behind if config.draft_batch == 0 else min(behind, config.draft_batch)
+            turns = (behind + at_once - 1) // at_once
+            seen = context * at_once // sequences
+            lane.draft_s += turns * price(tables, DRAFT_STEP, at_once, at_once, seen, NOTHING)
     lane.verify_s = 0.0
     if sequences > 0:
         which = STEP if tokens == sequences else TARGET_ROUND
@@ -87,6 +94,7 @@ def plan(config, tables, engine, lane_number, now_s):
             lane.draft_prefill_s = price(
                 tables, DRAFT_PREFILL, prompts, NOTHING, NOTHING, prompt_tokens
             )
+    lane.verify_s *= config.enabled_factor
     return sequences + prompts > 0
 
 
@@ -142,25 +150,6 @@ def proposal(tables, hit, gamma, u):
     return length
 
 
-@outlined
-def ragged_draft_seconds(config, tables, engine, lane_number, sequences, deepest, context):
-    """Draft time when sequences stop at different depths: a step serves those still going."""
-    lane = engine.lanes[lane_number]
-    tables.by_depth[: deepest + 1] = 0
-    for i in range(lane.running):
-        row = engine.requests[engine.running[lane_number, i] & config.mask]
-        if row.chunk == 0 and row.proposed > 0:
-            tables.by_depth[row.proposed] += 1
-    total_s = config.draft_call_s
-    going = np.int64(0)
-    for depth in range(deepest, 0, -1):
-        going += tables.by_depth[depth]
-        inputs = np.int64(1) if depth == 1 else tables.nodes[depth - 1] - tables.nodes[depth - 2]
-        seen = context * going // sequences
-        total_s += price(tables, DRAFT_STEP, going, going * inputs, seen, NOTHING)
-    return total_s
-
-
 @inner
 def commit(config, tables, engine, lane_number, end_s):
     """Apply a planned step at its end: tokens to clients, finished requests out, blocks back."""
@@ -185,7 +174,7 @@ def commit(config, tables, engine, lane_number, end_s):
             wasted += throw_round_away(tables, rep, row)
         elif row.proposed >= 0:
             tokens = row.accepted + 1
-            wasted += finish_round(config, tables, lane, rep, row)
+            wasted += finish_round(config, tables, engine, lane, row)
         if tokens > 0 and row.deadline_s > end_s:
             hand_over(config, engine, rep, row, tokens, end_s)
         if row.left == 0 or row.deadline_s <= end_s:
@@ -210,8 +199,9 @@ def commit(config, tables, engine, lane_number, end_s):
 
 
 @inner
-def finish_round(config, tables, lane, rep, row):
+def finish_round(config, tables, engine, lane, row):
     """Count a round of one request; returns its drafted tokens that were for nothing."""
+    rep = engine.replicas[lane.replica]
     drafted = tables.nodes[row.proposed]
     row.rounds += 1
     row.drafted_tokens += drafted
@@ -221,7 +211,7 @@ def finish_round(config, tables, lane, rep, row):
     rep.accepted_tokens += row.accepted
     wasted = drafted - row.accepted
     if row.proposed > 0:
-        rep.drafting_rounds += 1
+        engine.kept_rounds[row.accepted] += 1
         row.caught_up = 1 if row.accepted < row.proposed else 0
         if config.placement == PARALLEL and row.accepted < row.proposed:
             rep.discarded_tokens += drafted
@@ -257,3 +247,5 @@ def hand_over(config, engine, rep, row, tokens, end_s):
     row.last_chunk_s = end_s
     row.left -= tokens
     rep.committed_tokens += tokens
+    if end_s < len(engine.second_tokens):
+        engine.second_tokens[int(end_s)] += tokens

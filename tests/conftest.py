@@ -66,7 +66,8 @@ def make_run() -> Callable[..., Run]:
             duration_s=duration,
             engine_steps=2 * n,
             rounds=2 * n,
-            drafting_rounds=2 * n,
+            kept_rounds=np.array([n // 2, n, n // 2]),  # 2 of 3 drafted tokens, two rounds each
+            second_tokens=np.full(int(np.ceil(duration)), 20),
             drafted_tokens=3 * n,
             accepted_tokens=2 * n,
             wasted_draft_tokens=n,

@@ -15,7 +15,8 @@ from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.load import override
 from specplan.scenarios.offered import offered
 from specplan.scenarios.priced import Priced
-from specplan.sim.capacity import MOST_RUNS, Look, largest_load
+from specplan.sim.capacity import MOST_RUNS, largest_load
+from specplan.sim.looks import Look
 from specplan.sim.trials import Trials
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from specplan.results.planning.objectives import Objective
     from specplan.scenarios.schema import Scenario
-    from specplan.sim.capacity import Capacity
+    from specplan.sim.looks import Capacity
 
 
 MOST_REQUESTS = 16_000

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from specplan.results.intervals import Interval
     from specplan.results.planning.loads import Planner
     from specplan.scenarios.schema import Scenario
-    from specplan.sim.capacity import Capacity
+    from specplan.sim.looks import Capacity
 
 PLACEMENTS = ("colocated", "dedicated", "shared", "parallel")
 REPLICAS = 2  # the fewest that can share

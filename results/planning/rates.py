@@ -15,12 +15,13 @@ from specplan.results.planning.loads import (
     saturation_rate,
     with_replicas,
 )
-from specplan.sim.capacity import Look, largest_load
+from specplan.sim.capacity import largest_load
+from specplan.sim.looks import Look
 
 if TYPE_CHECKING:
     from specplan.results.planning.loads import Planner
     from specplan.scenarios.schema import Scenario
-    from specplan.sim.capacity import Capacity
+    from specplan.sim.looks import Capacity
 
 RUNS, MORE_RUNS = 6, 12
 BEYOND = 1.25  # of the larger saturation rate: nothing new happens there

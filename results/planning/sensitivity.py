@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from specplan.results.planning.loads import Planner
     from specplan.scenarios.schema import Scenario
-    from specplan.sim.capacity import Capacity
+    from specplan.sim.looks import Capacity
 
 STEP = 0.1
 RUNS = 4  # each paired with the run that was not moved, on the same luck
@@ -86,8 +86,8 @@ def tornado(planner: Planner, scenario: Scenario, capacity: Capacity) -> list[Sw
 
     Inputs that take the steady state away come before those that do not.
 
-    Linear: Δ ln rate = −Δ ln(worst figure)/(d ln figure/d ln rate), on the same seeds. Empty where
-    the capacity has no slope to go by.
+    Linear: Δ ln rate = −Δ ln(worst figure)/(d ln figure/d ln rate), on the same seeds; the slope is
+    that between the two ends of the capacity. Empty where it has none.
     """
     met, missed = capacity.met, capacity.missed
     if met is None or missed is None or not missed.stable:
@@ -95,11 +95,10 @@ def tornado(planner: Planner, scenario: Scenario, capacity: Capacity) -> list[Sw
     planner.ask("what the rate depends on")
     worst, planner = missed.worst, planner.shorter(2)
     base = planner.look(scenario, met.load, RUNS)
-    steeper = planner.look(scenario, missed.load, RUNS)
     usual = float(base.ratios[:, worst].mean())
     if not usual > 0:
         return []
-    rise = np.log(steeper.ratios[:, worst].mean() / usual)
+    rise = np.log(missed.means[worst] / met.means[worst]) if met.means[worst] > 0 else 0.0
     slope = float(rise / np.log(missed.load / met.load))
     if not slope > 0:
         return []

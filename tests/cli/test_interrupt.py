@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,3 +78,31 @@ def test_whoever_handles_ctrl_c_already_goes_on_doing_so() -> None:
             assert isinstance(shield, Shield)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_parallel_sweep_told_to_end_leaves_nothing_behind(tmp_path: Path) -> None:
+    """SIGTERM as a cluster's scheduler sends it: workers go, the ledger stays, --resume goes on."""
+    words = [sys.executable, "-m", "specplan.cli", "sweep", "toy-20ms", "--by", "simulate"]
+    words += ["--vary", "seed=1..40", "--workers", "2", "--set", "workload.requests=20000"]
+    words += ["-o", str(tmp_path / "grid")]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ledger = tmp_path / "grid.ledger.sqlite"
+    for _ in range(1200):
+        time.sleep(0.1)
+        if ledger.is_file() and _points(ledger):
+            break
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"{_points(ledger)} of 40 points are in {ledger}; --resume goes on" in err
+    assert "resource_tracker" not in err
+    assert "Traceback" not in err
+
+
+def _points(ledger: Path) -> int:
+    with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as database:
+        try:
+            (count,) = database.execute("SELECT count(*) FROM points").fetchone()
+        except sqlite3.OperationalError:  # not begun yet
+            return 0
+    return int(count)

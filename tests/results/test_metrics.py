@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from specplan.results import metrics
+from specplan.scenarios.load import load
+from specplan.sim.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +22,9 @@ VLLM_KEYS = {
     "completed", "failed", "total_input_tokens", "total_output_tokens", "request_throughput",
     "request_goodput", "output_throughput", "total_token_throughput",
     "spec_decode_acceptance_rate", "spec_decode_acceptance_length", "spec_decode_num_drafts",
-    "spec_decode_num_draft_tokens", "spec_decode_num_accepted_tokens",
+    "spec_decode_draft_tokens", "spec_decode_accepted_tokens",
+    "spec_decode_per_position_acceptance_rates", "max_output_tokens_per_s",
+    "max_concurrent_requests",
     *(f"{s}_{m}_ms" for s in ("mean", "median", "std", "p50", "p90", "p95", "p99")
       for m in ("ttft", "tpot", "itl", "e2el")),
 }  # fmt: skip
@@ -30,6 +34,40 @@ def test_keys_are_those_of_vllm_bench_serve(make_run: Callable[..., Run]) -> Non
     figures = metrics.summary(make_run())
     assert set(figures) >= VLLM_KEYS
     assert {f"mean_{m}_ms_ci95" for m in ("ttft", "tpot", "itl", "e2el")} <= set(figures)
+
+
+def test_peaks_and_positions_of_known_streams() -> None:
+    """Four streams of 125 ms rounds that keep all of γ = 2: 4 · 3 tokens eight times a second.
+
+    An output of 31 takes ten rounds of 3 and the last token; the next request starts at its end.
+    """
+    sets = [
+        "speculation.acceptance.alpha=1",
+        "draft.step=0 ms",
+        "target.round=125 ms",
+        "target.step=125 ms",
+        "workload.output_tokens=31",
+        "workload.arrivals.streams=4",
+        "scheduler.max_num_seqs=4",
+        "workload.requests=40",
+    ]
+    figures = metrics.summary(simulate(load("toy-20ms", sets)))
+    assert figures["max_concurrent_requests"] == 4
+    assert figures["max_output_tokens_per_s"] == 4 * 3 * 8
+    assert figures["spec_decode_per_position_acceptance_rates"] == [1.0, 1.0]
+    assert figures["mean_queue_ms"] == 0
+    assert figures["spec_decode_num_drafts"] == 40 * 10
+
+
+def test_positions_are_shares_of_the_rounds_that_drafted(make_run: Callable[..., Run]) -> None:
+    """100 rounds kept none, 200 one and 100 two: 3/4 the first, 1/4 the second."""
+    found = metrics.summary(make_run(200))["spec_decode_per_position_acceptance_rates"]
+    assert found == [0.75, 0.25]
+
+
+def test_what_was_not_kept_has_no_peak() -> None:
+    run = simulate(load("toy-20ms", ["workload.requests=20"]), keep_requests=False)
+    assert metrics.summary(run)["max_concurrent_requests"] is None
 
 
 def test_definitions(make_run: Callable[..., Run]) -> None:
@@ -100,7 +138,7 @@ def test_one_token_outputs_have_no_tpot(make_run: Callable[..., Run]) -> None:
 
 
 def test_plain_decoding_has_no_acceptance(make_run: Callable[..., Run]) -> None:
-    run = make_run(10, drafting_rounds=0, drafted_tokens=0, accepted_tokens=0)
+    run = make_run(10, kept_rounds=np.zeros(3, np.int64), drafted_tokens=0, accepted_tokens=0)
     figures = metrics.summary(run)
     assert figures["acceptance_length"] is None
     assert figures["spec_decode_acceptance_rate"] is None

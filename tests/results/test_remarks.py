@@ -131,7 +131,9 @@ def test_the_keys_of_a_vllm_bench_result() -> None:
         "completed", "failed", "total_input_tokens", "total_output_tokens", "request_throughput",
         "request_goodput", "output_throughput", "total_token_throughput",
         "spec_decode_acceptance_rate", "spec_decode_acceptance_length", "spec_decode_num_drafts",
-        "spec_decode_num_draft_tokens", "spec_decode_num_accepted_tokens",
+        "spec_decode_draft_tokens", "spec_decode_accepted_tokens",
+    "spec_decode_per_position_acceptance_rates", "max_output_tokens_per_s",
+    "max_concurrent_requests",
     ]  # fmt: skip
     names += [
         f"{statistic}_{metric}_ms"

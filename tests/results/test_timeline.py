@@ -170,3 +170,12 @@ def test_the_file_is_a_chrome_trace(specplan_cli: Callable[..., Any], tmp_path: 
     again = specplan_cli("simulate", "toy-20ms", "--timeline", path)
     assert again.code == 2
     assert "exists" in again.err
+
+
+def test_a_timeline_goes_into_a_folder_that_exists(
+    specplan_cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    said = specplan_cli("simulate", "toy-20ms", "--timeline", tmp_path / "no" / "x.json")
+    assert said.code == 2
+    assert f"there is no folder {tmp_path / 'no'}" in said.err
+    assert not (tmp_path / "no").exists()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from specplan.sim.capacity import Capacity, Look, largest_load
+from specplan.sim.capacity import largest_load
+from specplan.sim.looks import Capacity, Look
 
 if TYPE_CHECKING:
     from collections.abc import Callable

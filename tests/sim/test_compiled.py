@@ -52,7 +52,8 @@ def test_the_plain_twin_gives_the_same_run_bit_for_bit() -> None:
 @pytest.fixture
 def function() -> Any:
     """A dispatcher that has not compiled anything."""
-    return SimpleNamespace(signatures=[], py_func=SimpleNamespace(__name__="advance"))
+    loop = SimpleNamespace(__name__="advance", __module__="specplan.sim.kernel")
+    return SimpleNamespace(signatures=[], py_func=loop)
 
 
 def test_a_cold_cache_is_announced_once_a_warm_one_never(

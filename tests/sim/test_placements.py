@@ -121,7 +121,7 @@ def test_a_pool_with_one_replica_is_a_dedicated_gpu(
 
 @pytest.mark.parametrize("router", ["round_robin", "random"])
 def test_contended_replicas_without_contention(run: Callable[..., Run], router: str) -> None:
-    """As many draft GPUs as replicas, and no batching among them: nobody waits for the pool."""
+    """As many draft GPUs as replicas: nobody waits for the pool."""
     sets = (
         "cluster.replicas=3",
         f"cluster.router={router}",
@@ -131,7 +131,7 @@ def test_contended_replicas_without_contention(run: Callable[..., Run], router: 
         "scheduler.max_num_seqs=4",
         "workload.requests=300",
     )
-    pool = run(*sets, "draft.placement=shared", "draft.gpus=3", "draft.max_batch=1")
+    pool = run(*sets, "draft.placement=shared", "draft.gpus=3", "draft.max_batch=4")
     own = run(*sets, "draft.placement=dedicated")
     assert_same(pool, own)
 
@@ -264,3 +264,35 @@ def test_power_of_two_balances_better_than_chance(run: Callable[..., Run]) -> No
     assert waits_s["least_outstanding"] < waits_s["power_of_two"] < waits_s["random"]
     # random splitting of Poisson is Poisson: M/D/1 at ρ .85, W = ρS/(2(1 − ρ)).
     assert waits_s["random"] == pytest.approx(0.85 * 1.0 / (2 * 0.15), rel=0.15)
+
+
+@pytest.mark.parametrize(("most", "turns"), [(1, 5), (2, 3), (3, 2), (5, 1), (8, 1)])
+def test_a_batch_larger_than_a_draft_gpu_holds_is_drafted_for_in_turns(
+    run: Callable[..., Run], most: int, turns: int
+) -> None:
+    """Five sequences, two draft steps of 20 ms each, and a pass of 100 ms."""
+    done = run(
+        "speculation.acceptance={alpha: 0}",
+        "draft.placement=shared",
+        "draft.transfer=0 ms",
+        f"draft.max_batch={most}",
+        "workload.arrivals={streams: 5}",
+        "workload.requests=5",
+        "scheduler.max_num_seqs=5",
+    )
+    assert done.itl.quantile(0.5) == pytest.approx(turns * 2 * 0.02 + 0.1)
+
+
+def test_turns_of_a_draft_that_costs_by_the_sequence(run: Callable[..., Run]) -> None:
+    """Price 4 ms + 2 ms a sequence: turns of 2, 2 and 1 cost 2 · (8 + 8 + 6) ms."""
+    done = run(
+        "speculation.acceptance={alpha: 0}",
+        "draft.placement=shared",
+        "draft.transfer=0 ms",
+        "draft.max_batch=2",
+        "draft.step={linear: {base: 4 ms, per_sequence: 2 ms}}",
+        "workload.arrivals={streams: 5}",
+        "workload.requests=5",
+        "scheduler.max_num_seqs=5",
+    )
+    assert done.itl.quantile(0.5) == pytest.approx(0.044 + 0.1)

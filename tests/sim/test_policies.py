@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from specplan.models.adaptive import adaptive_gamma
 from specplan.models.round_costs import round_costs
 from specplan.models.speedup import predict
+from specplan.scenarios.closed_form import predict as closed_form
+from specplan.scenarios.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from specplan.scenarios.schema import Scenario
     from specplan.sim.records import Run
 
 CHAIN = ("speculation.policy={hf_heuristic: {max: 100}}", "speculation.acceptance={alpha: 0.8}")
@@ -143,3 +150,150 @@ def test_goodput_holds_a_choice(run: Callable[..., Run]) -> None:
     gamma = [run(f"speculation.policy={{by_batch: [[1, 2, {g}]]}}", *sets) for g in range(5)]
     assert any(np.array_equal(held.requests["finish_s"], g.requests["finish_s"]) for g in gamma)
     assert free.rounds <= held.rounds
+
+
+# A step of 100 ms for every γ, rounds that keep nothing: the batch does not depend on the policy.
+SAME_STEPS = (
+    "draft.step=0 ms",
+    "speculation.acceptance={alpha: 0}",
+    "speculation.gamma=1",
+    "workload.prompt_tokens=0",
+    "workload.output_tokens=trace",
+    "scheduler.max_num_seqs=64",
+)
+
+
+def batches(joins: list[int], lengths: list[int]) -> tuple[list[int], list[int]]:
+    """Sequences in every step, and those that may still draft: with more than one token left."""
+    steps = range(max(a + n for a, n in zip(joins, lengths, strict=True)))
+    pairs = list(zip(joins, lengths, strict=True))
+    return (
+        [sum(a <= k < a + n for a, n in pairs) for k in steps],
+        [sum(a <= k < a + n - 1 for a, n in pairs) for k in steps],
+    )
+
+
+def triggered(sizes: list[int], limit: int, hysteresis: int, patience: int) -> list[bool]:
+    """Switch as a Schmitt trigger does: off above the limit, on at limit − hysteresis or fewer."""
+    on, wanted, asked, states = True, True, 0, []
+    for step, size in enumerate(sizes):
+        if size > limit:
+            wanted = False
+        elif size <= limit - hysteresis:
+            wanted = True
+        asked = 0 if wanted == on else asked + 1
+        if step == 0 or asked >= patience:
+            on, asked = wanted, 0
+        states.append(on)
+    return states
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    late=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 40)), max_size=12),
+    limit=st.integers(1, 8),
+    data=st.data(),
+)
+def test_a_switch_with_hysteresis_and_patience_is_a_schmitt_trigger(
+    run: Callable[..., Run], late: list[tuple[int, int]], limit: int, data: st.DataObject
+) -> None:
+    hysteresis, patience = data.draw(st.integers(0, limit - 1)), data.draw(st.integers(1, 5))
+    late = sorted(late)
+    joins, lengths = [0, *[k for k, _ in late]], [120, *[n for _, n in late]]
+    sizes, drafting = batches(joins, lengths)
+    states = triggered(sizes, limit, hysteresis, patience)
+    with TemporaryDirectory() as folder:
+        trace = Path(folder, "trace.csv")
+        at_s = [0.0, *[(k - 0.5) * 0.1 for k, _ in late]]  # half a step before the one they join
+        lines = [f"{at:.3f},1,{n}" for at, n in zip(at_s, lengths, strict=True)]
+        trace.write_text("\n".join(["arrival_s,prompt_tokens,output_tokens", *lines]) + "\n")
+        done = run(
+            *SAME_STEPS,
+            f"workload.arrivals={{trace: {trace}}}",
+            f"workload.requests={len(joins)}",
+            f"speculation.policy={{off_above: {limit}, hysteresis: {hysteresis}, "
+            f"patience: {patience}}}",
+        )
+    assert done.engine_steps == len(sizes)
+    expected = sum(n for n, on in zip(drafting, states, strict=True) if on)
+    assert done.drafted_tokens == expected
+
+
+def test_hysteresis_holds_at_every_limit_of_a_schedule(run: Callable[..., Run]) -> None:
+    """Six sequences of 10, 20, … 60 tokens, a token a step: one fewer every ten steps."""
+    rows = "[[1, 2, 4], [3, 4, 2], [5, 64, 0]]"
+    with TemporaryDirectory() as folder:
+        trace = Path(folder, "trace.csv")
+        lines = [f"0.0,1,{10 * i}" for i in range(1, 7)]
+        trace.write_text("\n".join(["arrival_s,prompt_tokens,output_tokens", *lines]) + "\n")
+        done = {
+            width: run(
+                *SAME_STEPS,
+                "speculation.gamma=4",
+                f"workload.arrivals={{trace: {trace}}}",
+                "workload.requests=6",
+                f"speculation.policy={{by_batch: {rows}, hysteresis: {width}}}",
+            )
+            for width in (0, 1)
+        }
+    # Decodes 6 5 4 3 2 1 for ten steps each; γ without and with hysteresis 1:
+    for width, gammas in ((0, [0, 0, 2, 2, 4, 4]), (1, [0, 0, 0, 2, 2, 4])):
+        left = {i: 10 * i for i in range(1, 7)}
+        expected = 0
+        for step in range(60):
+            for i in [i for i in left if left[i]]:
+                expected += min(gammas[step // 10], left[i] - 1)
+                left[i] -= 1
+        assert done[width].drafted_tokens == expected
+
+
+def test_a_switch_is_a_schedule_of_two_rows(run: Callable[..., Run]) -> None:
+    sets = ("workload.arrivals={rate: 8/s}", "workload.requests=200", "scheduler.max_num_seqs=16")
+    switch = run("speculation.policy={off_above: 4}", *sets)
+    rows = run("speculation.policy={by_batch: [[1, 4, 2], [5, 16, 0]]}", *sets)
+    np.testing.assert_array_equal(switch.requests["finish_s"], rows.requests["finish_s"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ("{off_above: 8, hysteresis: 8}", "hysteresis of 8 below a limit of 8 is never reached"),
+        ("{goodput: {}, hysteresis: 2}", "hysteresis does not apply to goodput"),
+        ("{hf_constant: {}, patience: 2}", "patience does not apply to hf_constant"),
+    ],
+)
+def test_hysteresis_where_it_means_nothing(
+    toy: Callable[..., Scenario], policy: str, says: str
+) -> None:
+    with pytest.raises(ScenarioError, match=says):
+        toy(f"speculation.policy={policy}")
+
+
+@pytest.mark.parametrize(("streams", "factor"), [(2, 1.066), (189, 1.216)])
+def test_speculation_that_drafts_nothing_costs_its_factor(
+    run: Callable[..., Run], toy: Callable[..., Scenario], streams: int, factor: float
+) -> None:
+    """vllm-project/vllm#49548: K = 0 throughout, and passes 6.6 and 21.6 % slower."""
+    sets = (
+        f"workload.arrivals={{streams: {streams}}}",
+        f"workload.requests={streams}",
+        f"scheduler.max_num_seqs={streams}",
+        "scheduler.max_num_batched_tokens=8192",
+    )
+    never = ("speculation.policy={by_batch: [[1, 1, 0]]}", f"speculation.enabled_factor={factor}")
+    off = run(*sets, "speculation.method=none", *never[1:])
+    on = run(*sets, *never)
+    assert on.duration_s / off.duration_s == pytest.approx(factor)
+    assert on.engine_steps == off.engine_steps
+    assert float(closed_form(toy(*sets, *never)).speedup) == pytest.approx(1 / factor)
+
+
+def test_the_factor_is_on_every_pass_of_a_round(
+    run: Callable[..., Run], toy: Callable[..., Scenario]
+) -> None:
+    """MODEL.md § 3: τ 1.75, R = 2 · 20 + 1.25 · 100 ms."""
+    sets = ("speculation.enabled_factor=1.25", "workload.output_tokens=1000")
+    predicted = closed_form(toy(*sets))
+    assert float(predicted.speedup) == pytest.approx(1.75 * 100 / (40 + 125))
+    done = run(*sets)
+    assert done.phases["replica0"]["verify"] == pytest.approx(0.125 * done.rounds)

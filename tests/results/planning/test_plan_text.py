@@ -17,7 +17,7 @@ from specplan.results.planning.placements import Placed
 from specplan.results.planning.rates import Fleet
 from specplan.results.planning.sensitivity import Swing
 from specplan.scenarios.load import load
-from specplan.sim.capacity import Capacity, Look
+from specplan.sim.looks import Capacity, Look
 
 if TYPE_CHECKING:
     from collections.abc import Callable
