@@ -115,7 +115,7 @@ def differences_over_seeds(found: Replicated, a: int = 0, b: int = 1) -> list[Di
         ("mean E2EL", "ms", "mean_e2el_ms"),
         ("output", "tok/s", "output_throughput"),
     ):
-        means = [float(np.mean(found.values(which, key))) for which in (a, b)]
+        one, other = (float(np.mean(found.values(which, key))) for which in (a, b))
         interval = difference(found, key, a, b)
-        rows.append(Difference(name, unit, *means, interval, more_is_better=unit == "tok/s"))
+        rows.append(Difference(name, unit, one, other, interval, more_is_better=unit == "tok/s"))
     return rows
