@@ -56,6 +56,8 @@ def _further(scenario: Scenario) -> str:
     if common is not None and not own and common.kind in common.belongs["extend"]:
         return "to look further: --set speculation.acceptance.extend=last_ratio"
     blocks = [*own, *([common] if common else [])]
+    if any(block.kind == "recorded_tokens" for block in blocks):
+        return "to look further: `sweep --vary speculation.gamma=1..16`, each γ cuts its own rounds"
     if all(_extends(block) for block in blocks):
         return "to look further: `extend: last_ratio` in each acceptance"
     return "to look further: rounds recorded at a larger γ"

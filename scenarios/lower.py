@@ -19,6 +19,7 @@ from specplan.models.conversions import (
 )
 from specplan.models.extrapolation import extrapolate
 from specplan.models.heterogeneity import mean_alpha
+from specplan.models.recorded import rounds_of_tokens
 from specplan.models.synthetic import minimum_variance
 from specplan.models.trees import tree_unconditional
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -151,6 +152,9 @@ def _law(
         case "recorded" | "recorded_file":
             kept = block.recorded or _recorded(block.recorded_file or "")
             return Acceptance.from_recorded(kept, max(block.at_gamma or 0, *kept, positions))
+        case "recorded_tokens":
+            cut = rounds_of_tokens(block.recorded_tokens or (), scenario.gamma)
+            return Acceptance.from_recorded(cut, max(scenario.gamma, positions))
         case "acceptance_length" if block.concentration and end == "unconditional":
             tau, measured = block.acceptance_length or 1.0, int(block.states(scenario.gamma))
             alpha = mean_alpha(tau, measured, block.concentration, hit)

@@ -23,6 +23,9 @@ from specplan.scenarios.fields import (
 
 Fractions = Annotated[tuple[Fraction, ...], Field(min_length=1, max_length=1000)]
 Counts = Annotated[tuple[Annotated[Whole, Ge(0)], ...], Field(min_length=1, max_length=10_000_000)]
+Flags = Annotated[
+    tuple[Annotated[Whole, Ge(0), Le(1)], ...], Field(min_length=1, max_length=10_000_000)
+]
 
 
 class LawPair(Section):
@@ -55,6 +58,7 @@ class AcceptanceBlock(Choice):
         "histogram",
         "recorded",
         "recorded_file",
+        "recorded_tokens",
         "ranks",
         "mixture",
     )
@@ -96,6 +100,12 @@ class AcceptanceBlock(Choice):
     )
     recorded_file: FilePath | None = Field(
         default=None, description="The same from a text file, one number a line."
+    )
+    recorded_tokens: Flags | None = Field(
+        default=None,
+        description="For each output token of a record, 1 where the draft had proposed it and 0 "
+        "where not: rounds of γ are made from it and replayed in order. A sweep over γ cuts them "
+        "anew at each; a best γ below the one that is set only shortens them.",
     )
     ranks: Fractions | None = Field(
         default=None,
@@ -188,6 +198,8 @@ class AcceptanceBlock(Choice):
                 return len(self.histogram or ()) - 1
             case "acceptance_length" | "recorded" | "recorded_file":
                 return gamma if self.at_gamma is None else self.at_gamma
+            case "recorded_tokens":  # each γ cuts other rounds from it
+                return gamma
             case "mixture":
                 return min(part.states(gamma) for part in self.mixture or ())
             case _:

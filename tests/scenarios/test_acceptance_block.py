@@ -27,6 +27,7 @@ def stating(text: str, *sets: str) -> Scenario:
         ("{pq: [{p: [.6,.3,.1], q: [.5,.25,.25]}, {p: [.6,.4], q: [.6,.4]}]}", [0.85, 0.85]),
         ("{histogram: [2, 1, 1]}", [0.5, 0.25]),
         ("{recorded: [0, 2, 1, 0]}", [0.5, 0.25]),
+        ("{recorded_tokens: [0, 1, 1, 1, 1, 0, 0]}", [0.5, 0.25]),  # rounds of 0, 2, 1 and 0
     ],
 )
 def test_readings(text: str, unconditional: list[float]) -> None:
@@ -147,6 +148,7 @@ def test_recorded_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("{recorded_tokens: [0, 2]}", r"recorded_tokens\.1: is 2 \(1 or less\)"),
         ("{recorded: [0, 5], at_gamma: 2}", "5 tokens recorded in one round, and at_gamma is 2"),
         ("{histogram: [0, 0, 0]}", "every count is zero"),
         ("{ranks: [0.8, 0.5]}", "the ranks sum to 1.3"),
@@ -163,6 +165,21 @@ def test_recorded_files(tmp_path: Path) -> None:
 def test_refusals(text: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         stating(text)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "by_hand"), [(1, [0, 1, 1, 0, 0, 0]), (2, [0, 2, 1, 0, 0]), (4, [0, 4, 0, 0])]
+)
+def test_each_gamma_cuts_its_own_rounds_from_a_record_of_tokens(
+    gamma: int, by_hand: list[int]
+) -> None:
+    record = "[0, 1, 1, 1, 1, 0, 0, 0]"
+    scenario = stating(f"{{recorded_tokens: {record}}}", f"speculation.gamma={gamma}")
+    kept = scenario.acceptance(gamma).recorded
+    assert kept is not None
+    assert kept.tolist() == by_hand
+    tokens = 1 + sum(by_hand) / len(by_hand)
+    assert float(predict(scenario).tokens_per_round) == pytest.approx(tokens)
 
 
 @pytest.mark.parametrize("other", ["{acceptance: {alpha: 0.5}}", "{draft_probability: 0.5}"])
