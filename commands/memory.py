@@ -17,7 +17,9 @@ def memory(  # noqa: PLR0917
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="SCENARIO", help="A scenario with kv_cache; absent: the options say all."
+            metavar="SCENARIO",
+            help="A scenario with kv_cache; absent: the options say all.",
+            autocompletion=scenario_names,
         ),
     ] = None,
     context: Annotated[

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import ALL_CORES, AsJson, Folder, Force, ScenarioName, Sets, show
+from specplan.commands.shared import (
+    CORES,
+    AsJson,
+    Cluster,
+    Folder,
+    Force,
+    ScenarioName,
+    Sets,
+    Workers,
+    show,
+)
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -27,15 +36,8 @@ def sweep(  # noqa: PLR0917
     by: Annotated[
         str, typer.Option(metavar="closed-form|simulate", help="What computes a point.")
     ] = "closed-form",
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes for --by simulate.", show_default=ALL_CORES)
-    ] = os.cpu_count() or 1,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Simulate on a running Dask cluster, tcp://host:8786."
-        ),
-    ] = None,
+    workers: Workers = CORES,
+    cluster: Cluster = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a sweep that was killed; needs its -o.")
     ] = False,
@@ -84,15 +86,8 @@ def plan(  # noqa: PLR0917
     tolerance: Annotated[
         float, typer.Option(min=0.005, max=1.0, help="How close the largest rate is searched.")
     ] = 0.1,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes.", show_default=ALL_CORES)
-    ] = os.cpu_count() or 1,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Simulate on a running Dask cluster, tcp://host:8786."
-        ),
-    ] = None,
+    workers: Workers = CORES,
+    cluster: Cluster = None,
     sets: Sets = None,
     as_json: AsJson = False,
     output: Folder = None,

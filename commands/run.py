@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from specplan.commands.shared import (
-    ALL_CORES,
+    CORES,
     AsJson,
     Folder,
     Force,
     ScenarioName,
     Sets,
+    Workers,
     new_path,
+    scenario_names,
     show,
 )
 
@@ -52,9 +53,7 @@ def simulate(  # noqa: PLR0917
     replications: Annotated[
         int, typer.Option(min=1, help="Seeds to simulate; intervals are then across them.")
     ] = 1,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes for --replications.", show_default=ALL_CORES)
-    ] = (os.cpu_count() or 1),
+    workers: Workers = CORES,
     no_requests: Annotated[
         bool,
         typer.Option(
@@ -104,7 +103,9 @@ def compare(  # noqa: PLR0917
     scenarios: Annotated[
         list[str],
         typer.Argument(
-            metavar="A [B] ...", help="The scenario to compare with, then those that may be better."
+            metavar="A [B] ...",
+            help="The scenario to compare with, then those that may be better.",
+            autocompletion=scenario_names,
         ),
     ],
     without_speculation: Annotated[
@@ -116,9 +117,7 @@ def compare(  # noqa: PLR0917
     replications: Annotated[
         int, typer.Option(min=1, help="Seeds to simulate all on; intervals are then across them.")
     ] = 1,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes for --replications.", show_default=ALL_CORES)
-    ] = (os.cpu_count() or 1),
+    workers: Workers = CORES,
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Set a field of all. Repeatable."),

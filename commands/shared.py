@@ -36,7 +36,7 @@ OUTSIDE = {
     errno.EROFS,
 }
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h
-ALL_CORES = "as many as cores"  # in --help, which is the same on every machine
+CORES = os.cpu_count() or 1
 
 
 def new_path(text: str) -> Path:
@@ -85,6 +85,18 @@ Folder = Annotated[
         parser=new_path,
         help="Write the results into this new folder.",
     ),
+]
+Workers = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Processes that simulate at once.",
+        show_default="as many as cores",  # --help is the same on every machine
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Simulate on a running Dask cluster, tcp://host:8786."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace FOLDER if specplan wrote it before.")]
 
