@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, Sets, new_path, show
+from specplan.commands.shared import AsJson, Sets, new_path, scenario_names, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
