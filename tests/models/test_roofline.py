@@ -43,13 +43,16 @@ def test_exponential_without_exp() -> None:
     assert exp_of_negative(-1e4) < 1e-27
 
 
-@given(st.floats(0, 1), st.floats(0, 1))
+seconds = st.just(0.0) | st.floats(1e-30, 1)  # fourth powers of far less are rounded away
+
+
+@given(seconds, seconds)
 def test_the_rounded_corner_is_between_the_larger_and_the_sum(
     memory: float, compute: float
 ) -> None:
     longer = larger_of(memory, compute)
     largest = max(memory, compute)
-    assert (1 - 1e-12) * largest - 1e-70 <= longer <= 2**0.25 * largest * (1 + 1e-12)
+    assert (1 - 1e-12) * largest <= longer <= 2**0.25 * largest * (1 + 1e-12)
 
 
 def test_one_token_reads_every_weight_once() -> None:
