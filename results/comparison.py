@@ -19,7 +19,7 @@ from specplan.scenarios.batch import batch_notes
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
@@ -58,10 +58,27 @@ def compare_answer(
     more (one with `without_speculation`), or when they have different seeds or numbers of requests
     and so cannot share their luck.
     """
+    from specplan.scenarios.load import load
+
     _check_count(names, without_speculation=without_speculation)
     if output is not None:
         store.check_folder(output, force=force)
-    scenarios = _named(names, sets, without_speculation=without_speculation)
+    loaded = [load(name, sets) for name in names]
+    scenarios = beside_plain(loaded[0]) if without_speculation else told_apart(loaded)
+    return compared(scenarios, output, force=force, how=how)
+
+
+def compared(
+    scenarios: Mapping[str, Scenario],
+    output: Path | None = None,
+    *,
+    force: bool = False,
+    how: Replications | None = None,
+) -> Answer:
+    """Simulate scenarios by name, the baseline first, on one seed or several; see `compare_answer`.
+
+    Raises ScenarioError when they have different seeds or numbers of requests.
+    """
     _check_common_luck(list(scenarios.values()))
     if how is not None and how.count > 1:
         return _over_seeds(scenarios, how, output, force=force)
@@ -79,21 +96,20 @@ def _check_count(names: Sequence[str], *, without_speculation: bool) -> None:
         raise ScenarioError(Fault(wrong, f"at most {MOST}; `specplan sweep` varies fields"))
 
 
-def _named(
-    names: Sequence[str], sets: Sequence[str], *, without_speculation: bool
-) -> dict[str, Scenario]:
-    """Load the scenarios, the baseline first, under names that tell them apart."""
-    from specplan.scenarios.load import load
+def beside_plain(scenario: Scenario) -> dict[str, Scenario]:
+    """Give a scenario without speculation, the baseline, and as it is."""
+    from specplan.scenarios.load import override
 
-    if without_speculation:
-        speculative = load(names[0], sets)
-        named = f"name={json.dumps(f'{speculative.name}, plain')}"  # told apart in later reports
-        return {"plain": load(names[0], [*sets, *OFF, named]), "speculative": speculative}
-    loaded = [load(name, sets) for name in names]
-    often = Counter(scenario.name for scenario in loaded)
+    named = f"name={json.dumps(f'{scenario.name}, plain')}"  # told apart in later reports
+    return {"plain": override(scenario, [*OFF, named]), "speculative": scenario}
+
+
+def told_apart(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:
+    """Give scenarios by name; those of one name get the letter of their place."""
+    often = Counter(scenario.name for scenario in scenarios)
     return {
         one.name if often[one.name] == 1 else f"{one.name} ({letter})": one
-        for letter, one in zip(ascii_uppercase, loaded, strict=False)
+        for letter, one in zip(ascii_uppercase, scenarios, strict=False)
     }
 
 
@@ -112,7 +128,7 @@ def _check_common_luck(scenarios: Sequence[Scenario]) -> None:
         raise ScenarioError(faults)
 
 
-def _on_one_seed(scenarios: dict[str, Scenario], output: Path | None, *, force: bool) -> Answer:
+def _on_one_seed(scenarios: Mapping[str, Scenario], output: Path | None, *, force: bool) -> Answer:
     from specplan.results.progress import reporting
     from specplan.sim.simulate import simulate
 
@@ -133,7 +149,7 @@ def _on_one_seed(scenarios: dict[str, Scenario], output: Path | None, *, force: 
 
 
 def _over_seeds(
-    scenarios: dict[str, Scenario], how: Replications, output: Path | None, *, force: bool
+    scenarios: Mapping[str, Scenario], how: Replications, output: Path | None, *, force: bool
 ) -> Answer:
     from specplan.results.replications import aggregated, replicated
 
@@ -178,7 +194,7 @@ def _answer(
     return Answer(value, _text(made), notes, exit_code=exit_code)
 
 
-def _batch_notes(scenarios: dict[str, Scenario]) -> list[str]:
+def _batch_notes(scenarios: Mapping[str, Scenario]) -> list[str]:
     """Say what keeps the load from mattering, in all or in those it is about."""
     said: dict[str, list[str]] = {}
     for name, scenario in scenarios.items():

@@ -80,6 +80,21 @@ class Study(Scenario):
 
         return plan_answer(self, slo, rate, **how)
 
+    def compare(self, *others: Scenario, replications: int = 1, workers: int = 1) -> Answer:
+        """Compare others with this one on the same luck, or this one with plain decoding.
+
+        The answer shows its ranking and differences; `json` is a dict. Raises ScenarioError.
+
+        >>> toy = load("toy-20ms", ["workload.requests=200"])
+        >>> toy.compare(toy.set("draft.step=50 ms")).json["ranking"][0]["scenario"]
+        'toy-20ms (A)'
+        """
+        from specplan.results.comparison import beside_plain, compared, told_apart
+        from specplan.results.replications import Replications
+
+        scenarios = told_apart([self, *others]) if others else beside_plain(self)
+        return compared(scenarios, how=Replications(replications, workers))
+
     def _repr_html_(self) -> str:
         """Show the scenario file in a notebook."""
         from html import escape
