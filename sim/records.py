@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specplan.sim.step import GAP_BINS, GAP_SHORTEST_S, GAPS_PER_E
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -61,6 +59,7 @@ class GapHistogram:
     def quantile(self, p: float) -> float:
         """Find the gap that a share p of all gaps does not exceed, seconds; NaN without gaps.
 
+        >>> from specplan.sim.step import GAP_BINS
         >>> counts = np.zeros(GAP_BINS, np.int64); sums = np.zeros(GAP_BINS)
         >>> counts[100] = 4; sums[100] = 0.56
         >>> GapHistogram(counts, sums, 0.0784, 0.14, 0.14).quantile(0.99)
@@ -71,13 +70,6 @@ class GapHistogram:
         rank = min(self.count, max(1, int(np.ceil(p * self.count))))
         place = int(np.searchsorted(np.cumsum(self.counts), rank))
         return float(self.sums_s[place] / self.counts[place])
-
-    @staticmethod
-    def edges_s() -> NDArray[np.float64]:
-        """Lower edges of the bins, seconds; the first bin begins at 0."""
-        edges: NDArray[np.float64] = GAP_SHORTEST_S * np.exp(np.arange(GAP_BINS) / GAPS_PER_E)
-        edges[0] = 0.0
-        return edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +105,6 @@ class Run:
     accepted_tokens: int
     wasted_draft_tokens: int
     wasted_draft_s: float
-    committed_tokens: int
     preemptions: int
     saturated: bool
     interrupted: bool

@@ -144,7 +144,6 @@ def _run(scenario: Scenario, cluster: Cluster, *, interrupted: bool, loop_s: flo
             total["drafted_tokens"] - total["accepted_tokens"] + total["discarded_tokens"]
         ),
         wasted_draft_s=float(total["wasted_draft_s"]),
-        committed_tokens=int(total["committed_tokens"]),
         preemptions=int(total["preemptions"]),
         saturated=not cluster.closed and grew,
         interrupted=interrupted,

@@ -111,7 +111,6 @@ REPLICA = np.dtype(
         ("drafted_tokens", "i8"),
         ("accepted_tokens", "i8"),
         ("discarded_tokens", "i8"),  # drafted ahead in `parallel` placement and thrown away
-        ("committed_tokens", "i8"),
         ("preemptions", "i8"),
         ("gaps", "i8"),
         ("gaps_s", "f8"),

@@ -246,6 +246,5 @@ def hand_over(config, engine, rep, row, tokens, end_s):
         engine.gaps[1, place] += gap_s
     row.last_chunk_s = end_s
     row.left -= tokens
-    rep.committed_tokens += tokens
     if end_s < len(engine.second_tokens):
         engine.second_tokens[int(end_s)] += tokens

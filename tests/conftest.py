@@ -72,7 +72,6 @@ def make_run() -> Callable[..., Run]:
             accepted_tokens=2 * n,
             wasted_draft_tokens=n,
             wasted_draft_s=0.02 * n,
-            committed_tokens=4 * n,
             preemptions=0,
             saturated=False,
             interrupted=False,

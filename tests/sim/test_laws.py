@@ -54,7 +54,7 @@ def test_conservation(run: Callable[..., Run], kind: str) -> None:
     by_prefill = (requests["prompt_tokens"] > 0).astype(int)
     committed = requests["rounds"] + requests["accepted_tokens"] + by_prefill
     np.testing.assert_array_equal(committed, requests["output_tokens"])
-    assert done.committed_tokens == requests["output_tokens"].sum()
+    assert done.second_tokens.sum() == requests["output_tokens"].sum()
     for name in ("rounds", "drafted_tokens", "accepted_tokens"):
         assert getattr(done, name) == requests[name].sum()
     # Chunks: one a pass that commits, and a gap between each and the next.
