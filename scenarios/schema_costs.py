@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,11 @@ from specplan.scenarios.fields import (
     Positive,
     Section,
 )
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 Evidence = Literal["measured", "fitted", "datasheet", "assumed", "analytical"]
 WeightDtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "fp4", "mxfp4", "int4"]
@@ -121,3 +126,19 @@ class CostBlock(Choice):
         if not terms:
             return data
         return {key: data[key] for key in data if key not in terms} | {"linear": terms}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Admit the keys of `linear` in the block, too."""
+        block = super().__get_pydantic_json_schema__(core_schema, handler)
+        *_, whole = block["anyOf"]
+        kept = {
+            name: field
+            for name, field in whole["properties"].items()
+            if name not in (*cls.alternatives, *cls.belongs)
+        }
+        terms = LinearCost.model_json_schema()["properties"]
+        block["anyOf"].append({**whole, "properties": {**terms, **kept}, "minProperties": 1})
+        return block

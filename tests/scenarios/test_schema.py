@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from specplan.scenarios.load import schema_json
+from specplan.scenarios.load import bundled, published, schema_json
 from specplan.scenarios.overrides import block_at
 from specplan.scenarios.schema import Scenario
 from specplan.scenarios.schema_memory import KvCache
 from specplan.scenarios.schema_serving import Slo
 from specplan.scenarios.schema_tree import Tree
 from specplan.scenarios.schema_workload import Lengths
+from specplan.scenarios.source import parse_source
+from specplan.scenarios.starter import starter
 
 
 def blocks(block: type[BaseModel], path: tuple[str, ...] = ()) -> dict[type[BaseModel], str]:
@@ -41,6 +43,18 @@ def test_json_schema_is_plain_json_with_short_forms() -> None:
     assert schema["$defs"]["Workload"]["properties"]["classes"]["type"] == "object"
     seed = schema["properties"]["seed"]
     assert (seed["minimum"], "ge" in seed) == (0, False)  # the name that editors know
+
+
+@pytest.mark.parametrize("name", sorted({**bundled(), **published(), "init": None}))
+def test_an_editor_accepts_what_we_wrote(name: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema (`--group dev`)")
+    files = {**bundled(), **published()}
+    text = files[name].read_text(encoding="utf-8") if name in files else starter()
+    data = parse_source(text, name).data
+    validator = jsonschema.Draft202012Validator(schema_json())
+    validator.validate(data)
+    for path, wrong in (("speculation", {"gama": 3}), ("seed", -1), ("target", {"round": "20"})):
+        assert not validator.is_valid({**data, path: wrong}), path
 
 
 def test_scenarios_are_frozen() -> None:
