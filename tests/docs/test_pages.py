@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 STALE = "stale: make docs"
@@ -42,25 +41,6 @@ def test_the_page_is_current(page: str) -> None:
 
 def test_the_reference_of_commands_is_current() -> None:
     assert (DOCS / "cli.md").read_text(encoding="utf-8") == BUILD.cli_reference(), STALE
-
-
-@pytest.mark.parametrize("name", list(BUILD.commands()) if BUILD else [])
-def test_every_command_has_an_example_that_it_takes(name: str) -> None:
-    """The example in a command's help names options that exist."""
-    command = typer.main.get_command(BUILD.app)
-    for part in name.split():
-        if hasattr(command, "commands"):
-            command = command.commands[part]
-    said = command.help or ""
-    if hasattr(command, "commands"):
-        assert said
-        return
-    example = re.search(rf"Example: specplan {name}\b(.*)", said, re.DOTALL)
-    assert example, f"`specplan {name} --help` shows no example"
-    options = set(re.findall(r"(?<!\S)--?[a-z][\w-]*", example[1]))
-    known = {word for parameter in command.params for word in parameter.opts}
-    free = command.context_settings.get("ignore_unknown_options", False)
-    assert free or options <= known
 
 
 def test_links_lead_somewhere() -> None:
