@@ -36,6 +36,7 @@ docs: $(SETUP)  ## bring everything that is generated or executed in the docs up
 	$(BIN)/specplan validate --markdown docs/accuracy.md --force
 	$(BIN)/python docs/build.py
 	$(BIN)/python tests/cli/test_readme.py
+	$(BIN)/python docs/picture.py
 
 $(SETUP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

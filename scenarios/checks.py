@@ -34,7 +34,18 @@ def contradictions(scenario: Scenario) -> list[Contradiction]:
     if scenario.speculation.method != "none":
         found += [*_tree(scenario), *_placement(scenario), *_policy(scenario)]
         found += _acceptance(scenario)
+    elif "method" not in scenario.speculation.model_fields_set:
+        found += _no_method(scenario.speculation)
     return found
+
+
+def _no_method(speculation: Speculation) -> Iterator[Contradiction]:
+    """Refuse to take what is said about drafting as plain decoding."""
+    said = [name for name in ("gamma", "acceptance", "tree") if getattr(speculation, name)]
+    if said:
+        wrong = f"is missing, and {' and '.join(said)} stated"
+        right = "`draft_model`, `one_pass`, `ngram` or `tree`; `none` is plain decoding"
+        yield ("speculation", "method"), wrong, right
 
 
 def _costs(scenario: Scenario) -> Iterator[Contradiction]:

@@ -112,6 +112,11 @@ def test_every_fault_is_named_at_its_place() -> None:
         ("{streams: 1}", "{}", "11:13: workload.arrivals: nothing is chosen (one of streams, "),
         ("{streams: 1}", "fast", "11:13: workload.arrivals: `fast` does not say what it is "),
         ("  round: 100 ms", "  step: 100 ms", "2:1: target.round: is missing (One pass of the "),
+        (
+            "  method: draft_model\n",
+            "",
+            "6:1: speculation.method: is missing, and gamma and acceptance stated (`draft_model`, ",
+        ),
         ("draft:", "draft: {}\ndraft:", "5:1: draft: is written twice, first in line 4 (once)"),
     ],
 )
