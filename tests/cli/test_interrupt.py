@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -26,19 +27,29 @@ LONG = [
 ]
 
 
+# A runner in the background has SIGINT ignored, and its children inherit that.
+LISTENING = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from specplan.cli import main; main()"
+)
+
+
 @pytest.mark.parametrize("more", [[], ["--no-requests"], ["--set", "cluster.engines_per_gpu=1"]])
 def test_an_interrupted_run_keeps_what_is_complete(tmp_path: Path, more: list[str]) -> None:
     sets = [word for one in LONG for word in ("--set", one)]
-    command = [sys.executable, "-m", "specplan.cli", "simulate", "toy-20ms", *sets]
+    command = [sys.executable, "-c", LISTENING, "simulate", "toy-20ms", *sets]
     process = subprocess.Popen(
         [*command, "--json", "-o", str(tmp_path / "run"), *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(8)  # imports and the first rounds; compiled before by other tests
+    assert process.stderr is not None
+    for line in process.stderr:  # until the first requests are through
+        if re.search(r": [1-9][\d,]* of 9,000,000", line):
+            break
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     figures = json.loads(out)
     assert figures["interrupted"] is True

@@ -25,7 +25,7 @@ from specplan.scenarios.source import parse_source
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LONGEST_S = 120  # of one input, on a busy machine
+LONGEST_S = 300  # of one input, on a busy machine that compiles the simulator first
 MOST_MEMORY = 2 << 30
 # Values that no field wants, and some that a few do.
 ODD: tuple[Any, ...] = (
