@@ -74,6 +74,11 @@ def calibrate(  # noqa: PLR0917
     Prints the implied round cost, what decides, what would have to change, and a scenario with
     residuals and provenance.
 
+    A LINE holds a speed, `404 tok/s` of the whole batch, or times (round, tpot, itl with engine,
+    ttft, draft, draft_round, verify, total), acceptance (gamma, tau, rate, alpha,
+    accepted_per_round, or the counts drafted, accepted, tokens, rounds), the load (batch, context,
+    offered, served), a stated speedup, and a label: `round=7ms`, `rate=70%`, `label=tp4`.
+
     Example: specplan calibrate --baseline 5ms --point 'gamma=3 400 tok/s tau=3'
     """
 

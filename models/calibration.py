@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 WILD = 0.15
 #: Pass times of real GPUs bend (padding, tiles, caches): root mean square allowed over a table.
 WILD_TABLE = 0.25
+#: Residuals below this are of rounding; above, a term that came out at 0 keeps the fit off a point.
+SOLVED = 1e-6
 TERMS = ("base_s", "per_sequence_s", "per_token_s", "per_context_token_s")
 
 
@@ -173,10 +175,11 @@ class LinearFit:
 
     def trust(self) -> str:
         """Say how far the fit may be trusted."""
-        if self.points == self.unknowns:
-            return f"exact through {self.points} points: no point is left to check it"
+        count = f"{self.points} point{'s' * (self.points > 1)}"
+        if self.points == self.unknowns and self.worst < SOLVED:
+            return f"exact through {count}: no point is left to check it"
         return (
-            f"{self.points} points for {self.unknowns} unknowns, median residual "
+            f"{count} for {self.unknowns} unknown{'s' * (self.unknowns > 1)}, median residual "
             f"{100 * self.median:.1f} %, worst {100 * self.worst:.1f} %; inside the measured "
             "range only"
         )

@@ -130,7 +130,7 @@ def _row(group: Group, point: Point, fit: RoundFit | str) -> Row:
         "extra_draft_steps": point.extra_draft_steps,
         **_first_token(point, base),
     }
-    if tau and gamma and 1 <= tau <= gamma + 1:
+    if tau and gamma and 1 <= tau <= gamma + 1 and not point.drafts_less:
         value["alpha"] = float(alpha_from_tokens_per_round(tau, round(gamma)))
     if gamma is None and tau and tau > 1 and point.acceptance_rate:
         value["inferred_gamma"] = inferred_gamma(tau, point.acceptance_rate)

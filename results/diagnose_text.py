@@ -122,6 +122,9 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
         if rate is not None and alpha is not None and row.point.gamma != 1:
             says = f"accepted/drafted {rate:.3f} is an iid α of {alpha:.3f}"
             lines.append(("  acceptance", says))
+        if row.point.drafts_less:
+            mean = row.point.drafted_per_round
+            lines.append(("  drafted", f"{mean:.3g} of γ = {row.point.gamma:g} in a mean round"))
         lines += _phases(row)
         lines += [("  would pay with", text) for text in found.changes]
     elif value["round_cost_ratio"] and value["round_cost_ratio"] >= 1:

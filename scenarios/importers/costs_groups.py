@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specplan.models.calibration import RoundFit, ScatterError, UndeterminedError, fit_round
@@ -31,6 +31,7 @@ class Group:
     context: float | None
     baseline: Point | None
     points: tuple[Point, ...]
+    apart: tuple[Warned, ...] = ()  # why a baseline that was given is not this group's
 
     def round_fit(self) -> RoundFit | str:
         """Solve verify and draft from the points, or say why they are not determined.
@@ -86,6 +87,7 @@ class Group:
     def warnings(self) -> list[Warned]:
         """Return what looks wrong about the points taken together."""
         return [
+            *self.apart,
             *(one for point in self._all for one in point.warnings),
             *self._stated_speedups(),
             *self._warm(),
@@ -209,16 +211,11 @@ def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group
             plain[kind] = bases[0]
     for_all = [point for (label, *_), point in plain.items() if not label]
     shared = baseline or (for_all[0] if len(for_all) == 1 else None)
-    found = [
-        Group(
-            kind[0],
-            members[0].batch,
-            members[0].context,
-            _for_batch(plain.get(kind, shared), members[0]),
-            tuple(one for one in members if not one.is_baseline),
-        )
-        for kind, members in by_kind.items()
-    ]
+    found = []
+    for kind, members in by_kind.items():
+        base, apart = _comparable(plain.get(kind, shared), members[0])
+        points_of = tuple(one for one in members if not one.is_baseline)
+        found.append(Group(kind[0], members[0].batch, members[0].context, base, points_of, apart))
     order = list(dict.fromkeys(group.label for group in found))
     found.sort(key=lambda group: (order.index(group.label), group.batch, group.context or 0.0))
     drafting = [group for group in found if group.points]
@@ -237,20 +234,24 @@ def _alike(bases: Sequence[Point]) -> bool:
     return bool(times) and max(times) <= 1.05 * min(times)
 
 
-def _for_batch(base: Point | None, member: Point) -> Point | None:
-    """Warn where a baseline stands beside points of another batch or context."""
-    if base is None:
-        return base
+def _comparable(base: Point | None, member: Point) -> tuple[Point | None, tuple[Warned, ...]]:
+    """Drop, with a warning, a baseline that stands beside points of another batch or context.
+
+    Whole jobs are compared whatever their batch.
+    """
+    if base is None or (base.total_s and member.total_s):
+        return base, ()
     if base.context is not None and member.context is not None and base.context != member.context:
         says = (
             f"the baseline is of context {base.context:,.0f}, the points of "
-            f"{member.context:,.0f}: the ratio of the two is no speedup"
+            f"{member.context:,.0f}: the ratio of the two is no speedup, so none is given"
         )
-        return replace(base, warnings=(*base.warnings, Warned("other_context", says)))
+        return None, (Warned("other_context", says),)
     if abs(base.batch - member.batch) <= 0.05 * member.batch:
-        return base
+        return base, ()
     says = (
         f"the baseline is of batch {base.batch:g}, the points of batch {member.batch:g}: the ratio "
-        "of the two is no speedup"
+        f"of the two is no speedup, so none is given (if it is of this load, state "
+        f"batch={member.batch:g} in it)"
     )
-    return replace(base, warnings=(*base.warnings, Warned("other_batch", says)))
+    return None, (Warned("other_batch", says),)

@@ -102,9 +102,8 @@ def parse_point(text: str) -> Point:
     7.169
     """
     values, words = _statements(text)
-    counted = _tokens_per_round(values)
     gamma = values.get("gamma")
-    tau = 1.0 if gamma == 0 else counted
+    tau = _tokens_per_round(text, values)
     drafted = _drafted_per_round(values, tau)
     steps = drafted if drafted is not None else gamma
     draft_s = values.get("draft_round")
@@ -134,7 +133,7 @@ def parse_point(text: str) -> Point:
         total_s=values.get("total"),
         offered_per_s=values.get("offered"),
         served_per_s=values.get("served"),
-        acceptance_rate=values.get("rate"),
+        acceptance_rate=_rate(values),
         stated_speedup=values.get("speedup"),
     )
     return completed(with_gap(point, words.get("engine", "")))
@@ -147,7 +146,7 @@ def parse_baseline(text: str) -> Point:
     (0.005264, 0.02)
     """
     line = text.strip()
-    if "=" not in line and not _SPEED.search(line):
+    if not _SPEED.search(line) and not _PAIR.match(line):
         line = f"tpot={line}"
     try:
         point = parse_point(line if re.search(r"\b(gamma|k)\s*=", line) else f"gamma=0 {line}")
@@ -193,7 +192,8 @@ def _statements(text: str) -> tuple[dict[str, float], dict[str, str]]:
                 faults.append(Fault(wrong, error.right, field=text))
     left = _PAIR.sub(" ", rest).strip(" ,;\t\n")
     if left:
-        faults.append(Fault(f"`{left}` says nothing", "gamma=3 404.25 tok/s tau=2.9", field=text))
+        right = "gamma=3 404.25 tok/s tau=2.9; a time has a name: tpot=5 ms, round=14 ms"
+        faults.append(Fault(f"`{left}` says nothing", right, field=text))
     if not values and not faults:
         faults.append(Fault("an empty line", "gamma=3 404.25 tok/s tau=2.9", field=text))
     if values.get("speed") == 0:
@@ -203,21 +203,43 @@ def _statements(text: str) -> tuple[dict[str, float], dict[str, str]]:
     return values, words
 
 
-def _tokens_per_round(values: dict[str, float]) -> float | None:
-    """Find τ from whatever states it: itself, accepted per round, counts, a rate or α with γ."""
+def _tokens_per_round(text: str, values: dict[str, float]) -> float | None:
+    """Find τ from whatever states it: itself, accepted per round, counts, a rate or α with γ.
+
+    A rate beside a τ may be of rounds that drafted fewer than γ, never of more. Raises
+    ScenarioError, with both values, for statements that contradict each other.
+    """
     gamma = values.get("gamma")
+    said: dict[str, float] = {}
     if "tau" in values:
-        return values["tau"]
+        said["tau"] = values["tau"]
     if "accepted_per_round" in values:
-        return 1 + values["accepted_per_round"]
-    if "accepted" in values:
-        rounds = _rounds(values)
-        return 1 + values["accepted"] / rounds if rounds else None
-    if gamma and "rate" in values:
-        return 1 + gamma * values["rate"]
+        said["accepted_per_round"] = 1 + values["accepted_per_round"]
+    if "accepted" in values and (rounds := _rounds(values)):
+        said["accepted"] = 1 + values["accepted"] / rounds
     if gamma and "alpha" in values:
-        return float(tokens_per_round_from_alpha(values["alpha"], int(gamma)))
-    return None
+        said["alpha"] = float(tokens_per_round_from_alpha(values["alpha"], int(gamma)))
+    by_rate = 1 + gamma * values["rate"] if gamma and "rate" in values else None
+    if by_rate is not None and (not said or next(iter(said.values())) > by_rate):
+        said["rate"] = by_rate
+    if gamma == 0:
+        said = {"gamma": 1.0, **said}
+    if not said:
+        return None
+    (first, tau), *others = said.items()
+    for other, value in others:
+        if abs(value / tau - 1) > AGREE:
+            wrong = f"{first} says τ = {tau:.4g}, {other} {value:.4g}"
+            raise ScenarioError(Fault(wrong, "one of them, or both of one run", field=text))
+    return tau
+
+
+def _rate(values: dict[str, float]) -> float | None:
+    """Return accepted/drafted, stated or from the counts."""
+    if "rate" in values:
+        return values["rate"]
+    drafted, accepted = values.get("drafted"), values.get("accepted")
+    return accepted / drafted if drafted and accepted is not None else None
 
 
 def _rounds(values: dict[str, float]) -> float | None:
@@ -238,9 +260,11 @@ def _drafted_per_round(values: dict[str, float], tau: float | None) -> float | N
     rounds = _rounds(values) if "accepted" in values else values.get("rounds")
     if rounds and "drafted" in values:
         return values["drafted"] / rounds
-    if tau and "rate" in values and values["rate"] > 0 and "gamma" not in values:
-        return (tau - 1) / values["rate"]
-    return values.get("gamma")
+    gamma = values.get("gamma")
+    if tau and "tau" in values and values.get("rate"):
+        mean = (tau - 1) / values["rate"]
+        return mean if gamma is None or mean < gamma * (1 - AGREE) else gamma
+    return gamma
 
 
 def _same(text: str, name: str, value: float, other: str, stated: float | None) -> float:

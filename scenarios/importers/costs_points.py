@@ -51,6 +51,13 @@ class Point:
         return self.gamma == 0
 
     @property
+    def drafts_less(self) -> bool:
+        """Return whether a mean round drafts fewer than γ tokens (it stops early)."""
+        if not self.gamma or self.drafted_per_round is None:
+            return False
+        return self.drafted_per_round < self.gamma * (1 - AGREE)
+
+    @property
     def draft_steps(self) -> float | None:
         """Return the draft steps of a mean round, where both times of drafting are known."""
         if not self.draft_s or not self.draft_step_s:

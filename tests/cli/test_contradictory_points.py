@@ -79,3 +79,42 @@ def test_bad_input(specplan_cli: Cli, baseline: str, point: str, words: str) -> 
 def test_no_residual_is_minus_zero(specplan_cli: Cli) -> None:
     points = (FIRST, "gamma=5 300 tok/s tau=1.5")
     assert "-0.0 %" not in _refused(_calibrate(specplan_cli, *points))
+
+
+@pytest.mark.parametrize(
+    ("point", "words"),
+    [
+        # 1.9 of at most 3 · 0.3 = 0.9 accepted
+        ("gamma=3 404 tok/s tau=2.9 rate=.3", "tau says τ = 2.9, rate 1.9"),
+        # 1 + .7 + .49 + .343
+        ("gamma=3 404 tok/s tau=2.9 alpha=.7", "tau says τ = 2.9, alpha 2.533"),
+        ("gamma=2 404 tok/s tau=2 accepted_per_round=1.2", "accepted_per_round 2.2"),
+        ("gamma=2 404 tok/s tau=2 rounds=100 drafted=200 accepted=50", "τ = 2, accepted 1.5"),
+        ("gamma=2 404 tok/s rate=.4 alpha=.9", "alpha says τ = 2.71, rate 1.8"),
+    ],
+)
+def test_two_statements_of_acceptance(specplan_cli: Cli, point: str, words: str) -> None:
+    assert words in _refused(_calibrate(specplan_cli, point))
+
+
+def test_plain_decoding_yields_one_token(specplan_cli: Cli) -> None:
+    says = _refused(_calibrate(specplan_cli, "gamma=0 200 tok/s tau=2"))
+    assert "gamma says τ = 1, tau 2" in says
+
+
+def test_a_rate_of_rounds_that_stopped_early_is_no_contradiction(specplan_cli: Cli) -> None:
+    out = " ".join(_calibrate(specplan_cli, "gamma=3 404 tok/s tau=2.9 rate=.9").out.split())
+    assert "drafted 2.11 of γ = 3 in a mean round" in out  # 1.9 / 0.9
+    assert "iid α" not in out
+
+
+def test_a_baseline_of_another_batch_gives_no_speedup(specplan_cli: Cli) -> None:
+    point = "gamma=3 1204 tok/s tau=2.9 batch=8"
+    found = _calibrate(specplan_cli, point, baseline="12 ms")
+    assert found.code == 1
+    out = " ".join(found.out.split())
+    assert "pays" not in out
+    assert "state batch=8 in it" in out
+    alike = _calibrate(specplan_cli, point, baseline="12ms batch=8")
+    assert "1.806x" in alike.out  # 12 ms · 1204 / 8
+    assert alike.code == 0

@@ -132,6 +132,15 @@ def test_two_points_for_two_unknowns_leave_nothing_to_check() -> None:
     assert fit.trust() == "exact through 2 points: no point is left to check it"
 
 
+def test_a_term_that_comes_out_at_zero_is_not_exact() -> None:
+    # 128 steps of 19.04 ms over 64 tokens of cache; 5 positions cost as much as 8 (llama-bench)
+    fit = fit_passes([1, 1, 1], [1, 5, 8], [64, 0, 0], [19.04e-3, 41.08e-3, 41.11e-3])
+    assert (fit.points, fit.unknowns, fit.per_context_token_s) == (3, 3, 0)
+    assert fit.worst > 0.1
+    assert fit.trust().startswith("3 points for 3 unknowns, median residual")
+    assert fit_passes([8], 1, 0, [6e-3]).trust().startswith("exact through 1 point:")
+
+
 def test_scattered_passes_are_refused_with_the_worst_of_them() -> None:
     with pytest.raises(ScatterError, match=r"4 passes scatter by \d+ % .* batch 2"):
         fit_passes([1, 2, 4, 8], 1, 0, [10e-3, 1e-3, 30e-3, 5e-3])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specplan.commands.measured import calibrate
 from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.importers import costs_lines
 from specplan.scenarios.importers.costs_groups import groups
 from specplan.scenarios.importers.costs_lines import parse_baseline, parse_clock, parse_point
 
@@ -120,3 +124,8 @@ def test_a_baseline_of_another_batch_is_no_baseline() -> None:
 def test_three_statements_that_disagree_are_kept_and_said() -> None:
     point = parse_point("gamma=3 tau=3 round=20 ms tpot=10 ms")
     assert [one.code for one in point.warnings] == ["tokens_disagree"]
+
+
+def test_help_lists_what_a_line_may_say() -> None:
+    says = set(re.findall(r"[a-z_]+", calibrate.__doc__ or ""))
+    assert set(costs_lines._KEYS) | set(costs_lines._WORDS) <= says
