@@ -11,7 +11,7 @@ from specplan.results.calibrate_rows import mean_of, together, unusable
 from specplan.scenarios.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from specplan.models.calibration import LinearFit
     from specplan.results.diagnose_answer import Finding, Row
@@ -85,7 +85,11 @@ def round_block(found: Finding) -> str:
     ]
     trust = fit.trust() if isinstance(fit, RoundFit) else "one configuration; no fit to check"
     trust += _left_out(rows, used)
-    return scenario_text(found.group.label, comment + "\n".join(lines), found.group.batch, trust)
+    rests_on = {"speculation.acceptance": f"measured: {_source(used)}"}
+    if overhead_s:
+        rests_on["speculation.overhead"] = f"measured: what the phases leave of a round, {source}"
+    body = comment + "\n".join(lines)
+    return scenario_text(found.group.label, body, found.group.batch, trust, rests_on)
 
 
 def _source(rows: Sequence[Row], *, fitted: bool = False) -> str:
@@ -157,13 +161,21 @@ def passes_block(times: PassTimes, fit: LinearFit) -> str:
     )
 
 
-def scenario_text(label: str, body: str, batch: float, trust: str) -> str:
-    """Write a scenario around its costs: a name, a workload, and how far to trust it."""
+def scenario_text(
+    label: str, body: str, batch: float, trust: str, rests_on: Mapping[str, str] | None = None
+) -> str:
+    """Write a scenario around its costs: a name, a workload, and how far to trust it.
+
+    `rests_on` labels what is no cost; the workload is assumed.
+    """
     suffix = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-").lower()
     name = "-".join(filter(None, ("calibrated", suffix)))
     streams = max(1, round(batch))
-    evidence = f"record:\n  evidence: {folded(f'specplan calibrate: {trust}', 4)}\n"
-    return f"name: {name}\n{body}\n{_WORKLOAD.format(streams=streams)}{evidence}"
+    labels = {**(rests_on or {}), "workload": "assumed: no part of the measurements"}
+    listed = "".join(f"    {field}: {folded(says, 6)}\n" for field, says in labels.items())
+    record = f"record:\n  evidence:\n{listed}"
+    notes = f"  notes: {folded(f'specplan calibrate: {trust}', 4)}\n"
+    return f"name: {name}\n{body}\n{_WORKLOAD.format(streams=streams)}{record}{notes}"
 
 
 def _cost(seconds: float, kind: str, source: str) -> str:

@@ -9,14 +9,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from specplan.results.prediction import evidence, verdict
+from specplan.results.inputs import KINDS, evidence
+from specplan.results.prediction import verdict
 from specplan.scenarios.provenance import OTHERS
 
 if TYPE_CHECKING:
     from specplan.models.speedup import Prediction
     from specplan.scenarios.schema import Scenario
 
-KINDS = ("measured", "fitted", "datasheet", "assumed", "analytical")
 UNLABELLED = "unlabelled"
 ALL = "all inputs"  # what one text for everything is about
 # A rule of one of these kinds accepts tokens that the target's law would not have given.

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from specplan.results import store
 from specplan.results.answer import Answer
+from specplan.results.inputs import doubts, evidence
 from specplan.results.searched import search_note
 from specplan.results.tables import bars, facts, heading, milliseconds, number, percent, times
 from specplan.results.tree_words import fastest_json, nodes, tree_rows
-from specplan.scenarios.memory import sized_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,7 @@ def predict_answer(scenario: Scenario, output: Path | None, *, force: bool) -> A
         "load": point.load,
         "saturated": point.saturated,
         "left_out": list(point.notes),
+        "warnings": [{"code": one.code, "says": one.says} for one in doubts(prediction)],
         "evidence": evidence(scenario),
         "handoff": record.value(),
     }
@@ -118,22 +119,6 @@ def reason(prediction: Prediction) -> str:
     return f"{says}: fewer than it costs."
 
 
-def evidence(scenario: Scenario) -> dict[str, str]:
-    """Say for each cost where its numbers are from: measured, fitted, datasheet or assumed.
-
-    A KV cache that is sized from GPU and model says so, too.
-    """
-    costs = {"target.round": scenario.target_round(), "target.step": scenario.target_step()}
-    if scenario.gamma:
-        costs["draft.step"] = scenario.draft_step()
-    said = {
-        field: f"{cost.provenance} ({cost.source})" if cost.source else cost.provenance
-        for field, cost in costs.items()
-    }
-    sized = scenario.kv_cache is not None and scenario.kv_cache.stated is None
-    return said | {"kv_cache": sized_from(scenario)} if sized else said
-
-
 def now(scenario: Scenario, p: Prediction) -> tuple[float, float]:
     """Give what a break-even is compared with: the equivalent iid α, and the draft step in s."""
     from specplan.models.acceptance import alpha_from_tokens_per_round
@@ -190,6 +175,7 @@ def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
     sentence = reason(p)
     rows += [
         ("Why", sentence[0].upper() + sentence[1:]),
+        *(("Warning", one.says) for one in doubts(p)),
         (
             "Round",
             f"{milliseconds(float(p.round_s))} for {number(float(p.tokens_per_round))} of at most "
