@@ -68,6 +68,7 @@ def calibrate(  # noqa: PLR0917
         typer.Option("--output", "-o", metavar="FILE", parser=new_path, help="Write the scenario."),
     ] = None,
     as_json: AsJson = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Fit costs to measurements, and say why speculation pays.
 
@@ -96,6 +97,7 @@ def calibrate(  # noqa: PLR0917
             dtype=dtype,
             label=label,
             output=output,
+            force=force,
         )
 
     show(answer, as_json)

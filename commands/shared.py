@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from contextlib import suppress
+import warnings
+from contextlib import contextmanager, suppress
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rich.console import RenderableType
 
@@ -104,7 +105,8 @@ Force = Annotated[bool, typer.Option("--force", help="Replace FOLDER if specplan
 def show(make: Callable[[], Answer], as_json: bool) -> None:
     """Print the answer of one command and leave with its exit code."""
     try:
-        answer = make()
+        with _plain_warnings():
+            answer = make()
         print_answer(answer, as_json)
     except KeyboardInterrupt:
         leave("interrupted; nothing was written", INTERRUPTED)
@@ -123,6 +125,23 @@ def show(make: Callable[[], Answer], as_json: bool) -> None:
         says = f"{type(error).__name__}: {error} (SPECPLAN_TRACEBACK=1 shows where)"
         leave(f"internal error, please report it: {says}", INTERNAL)
     raise typer.Exit(answer.exit_code)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Say a warning of ours as a note: its place in the sources tells a user nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        shown = warnings.showwarning
+
+        def note(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, UserWarning):
+                _say(f"warning: {message}")
+            else:
+                shown(message, category, *place, **more)
+
+        warnings.showwarning = note
+        yield
 
 
 def print_answer(answer: Answer, as_json: bool) -> None:

@@ -18,6 +18,8 @@ Amount = float | NDArray[np.floating[Any]]
 OUTSIDE_RULES = ("refuse", "hold", "extend")
 # Measured times a few percent apart are equal; a wider pass that is faster by more is an error.
 NOISE = 0.05
+# A width is positions over sequences: at a mean batch of 6.57, 3 comes out as 3.0000000000000004.
+BELOW, ABOVE = 1.0 - 1e-12, 1.0 + 1e-12
 
 
 def cell_index(axis: NDArray[np.float64], at: Amount) -> Any:
@@ -64,9 +66,10 @@ def table_seconds(
     padded = batch_axis[np.minimum(np.searchsorted(batch_axis, batch), batch_axis.size - 1)]
     at_batch = batch + coefficients[1] * (padded - batch)
     inside = (
-        (at_batch >= batch_axis[0]) & (batch <= batch_axis[-1])
-        & (width >= width_axis[0]) & (width <= width_axis[-1])
-        & ((context >= context_axis[0]) & (context <= context_axis[-1]) | (context_axis.size == 1))
+        (at_batch >= batch_axis[0] * BELOW) & (batch <= batch_axis[-1] * ABOVE)
+        & (width >= width_axis[0] * BELOW) & (width <= width_axis[-1] * ABOVE)
+        & ((context >= context_axis[0] * BELOW) & (context <= context_axis[-1] * ABOVE)
+           | (context_axis.size == 1))
     )  # fmt: skip
     extend = 1.0 * (coefficients[0] == 2.0)
     i, j = cell_index(batch_axis, at_batch), cell_index(width_axis, width)

@@ -16,7 +16,7 @@ from specplan.results.calibrate_rows import why_none
 from specplan.results.diagnose_answer import fastest, finding
 from specplan.results.diagnose_context import by_context, context_text
 from specplan.results.diagnose_text import baselines_words, fastest_words, finding_text, needed_text
-from specplan.results.store import write_text
+from specplan.results.store import check_file, write_text
 from specplan.results.tables import facts, heading, verbatim
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.gpus import find_gpu
@@ -56,6 +56,7 @@ def calibrate_answer(
     dtype: str | None = None,
     label: str = "",
     output: Path | None = None,
+    force: bool = False,
 ) -> Answer:
     """Read points and tables, diagnose and fit them, and write one scenario for each result.
 
@@ -103,7 +104,7 @@ def calibrate_answer(
         notes.append("no linear cost comes near every pass: -o FILE keeps the table of the times")
     if output is not None and table is not None:
         beside = [] if own else [(table, one.table_csv()) for one in tables]
-        _write(output, own or blocks, beside)
+        _write(output, own or blocks, beside, files, force=force)
         notes.append(f"written to {output}{f' and {table}' if beside else ''}")
     shown = [*measured, *([base] if base and base not in measured else [])]
     best = fastest(shown)
@@ -230,12 +231,26 @@ def _fits(
     return fits, tables
 
 
-def _write(output: Path, blocks: Sequence[str], beside: Sequence[tuple[Path, str]]) -> None:
+def _write(
+    output: Path,
+    blocks: Sequence[str],
+    beside: Sequence[tuple[Path, str]],
+    read: Sequence[Path],
+    *,
+    force: bool,
+) -> None:
+    """Write the scenario and the table beside it; never over a file that was read."""
     if len(blocks) != 1:
         wrong = f"{len(blocks)} scenarios for one file"
         raise ScenarioError(Fault(wrong, "one: --label chooses it", str(output)))
-    for path, text in (*beside, (output, blocks[0])):
-        write_text(path, text, force=False)
+    texts = {**dict(beside), output: blocks[0]}
+    for path in texts:
+        if any(path.resolve() == one.resolve() for one in read):
+            wrong = f"-o {output} would write {path}, which was read"
+            raise ScenarioError(Fault(wrong, "another name for the scenario"))
+        check_file(path, force=force)
+    for path, text in texts.items():
+        write_text(path, text, force=force)
 
 
 def _text(

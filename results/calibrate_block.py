@@ -132,7 +132,7 @@ def table_block(times: PassTimes, fit: LinearFit | None, table: str) -> str:
     )
     batches, widths = [one.batch for one in times.passes], [one.width for one in times.passes]
     reach = f"batch {min(batches):g} to {max(batches):g}, width 1 to {max(widths):g}{at}"
-    return scenario_text(times.label, body, min(batches), f"{reach}; {'; '.join(times.notes)}")
+    return scenario_text(times.label, body, min(batches), "; ".join((reach, *times.notes)))
 
 
 def passes_block(times: PassTimes, fit: LinearFit) -> str:
@@ -156,9 +156,7 @@ def passes_block(times: PassTimes, fit: LinearFit) -> str:
     )
     batches = [one.batch for one in times.passes]
     reach = f"batch {min(batches):g} to {max(batches):g}, width 1 to {widest:g}"
-    return scenario_text(
-        times.label, body, 1.0, f"{reach}; {'; '.join((*times.notes, *fit.notes))}"
-    )
+    return scenario_text(times.label, body, 1.0, "; ".join((reach, *times.notes, *fit.notes)))
 
 
 def scenario_text(

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from specplan.results import store
 from specplan.results.answer import Answer
-from specplan.results.memory_parts import SPECULATION, held
 from specplan.results.inputs import evidence
+from specplan.results.memory_parts import SPECULATION, held
 from specplan.results.tables import bars, columns, facts, heading, percent
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.load import load, validated

@@ -112,3 +112,12 @@ def test_bad_tables_are_refused() -> None:
         table([1], [-1, 2], [[1, 2]])
     with pytest.raises(ValueError, match="the batch axis has shape"):
         table([], [1], [])
+
+
+@given(st.floats(1.0, 16.0), st.sampled_from([1.0, 2.0, 3.0]), st.sampled_from([0.0, 10.0, 700.0]))
+def test_the_edges_belong_to_the_table_at_every_mean_batch(
+    batch: float, width: float, context: float
+) -> None:
+    values = np.ones((2, 3, 2)) * np.array([1.0, 2.0, 3.0])[:, None]
+    priced = table([1, 16], [1, 2, 3], values, [0, 700]).seconds(batch, width, context)
+    assert float(priced) == pytest.approx(width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,7 @@ from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 # vLLM blog 2026-08-14, Fig. 2 (published.json vllm-dspark-costtable): the step of captured graphs
@@ -60,3 +61,37 @@ def test_nothing_that_exists_is_written_over(tmp_path: Path) -> None:
         calibrate_answer([staircase(tmp_path)], output=tmp_path / "mine.yaml")
     assert (tmp_path / "mine.csv").read_text(encoding="utf-8") == "keep"
     assert not (tmp_path / "mine.yaml").exists()
+
+
+def test_a_scenario_is_never_written_over_a_file_that_was_read(
+    specplan_cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    table = tmp_path / "moe.csv"
+    rows = "batch,width,ms\n1,1,8.47\n1,2,13.49\n1,3,15.64\n1,5,20.67\n1,8,28.13\n"
+    table.write_text(rows, encoding="utf-8")
+    wanted = tmp_path / "moe.yaml"
+    for force in ([], ["--force"]):
+        refused = specplan_cli("calibrate", str(table), "-o", str(wanted), *force)
+        assert refused.code == 2
+        assert f"would write {table}, which was read" in refused.err
+    assert table.read_text(encoding="utf-8") == rows
+    assert not wanted.exists()
+    other = tmp_path / "other.yaml"
+    assert specplan_cli("calibrate", str(table), "-o", str(other)).code == 0
+    again = specplan_cli("calibrate", str(table), "-o", str(other))
+    assert (again.code, "--force to replace it" in again.err) == (2, True)
+    assert specplan_cli("calibrate", str(table), "-o", str(other), "--force").code == 0
+
+
+def test_a_rule_outside_a_table_is_told_as_a_note(
+    specplan_cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("batch,width,ms\n1,1,8\n8,1,9\n1,3,9\n8,3,12\n", encoding="utf-8")
+    at_nine = ["workload.arrivals.streams=9", "scheduler.max_num_seqs=9", "target.step=9 ms"]
+    words = [word for one in at_nine for word in ("--set", one)]
+    rule = f"target.round={{table: {table}, outside: hold}}"
+    found = specplan_cli("predict", "toy-20ms", "--set", rule, *words)
+    (said,) = found.err.splitlines()
+    assert said.startswith("warning: target.round: ")
+    assert said.endswith("batch 1 to 8, width 1 to 3; rule 'hold' is applied")
