@@ -104,6 +104,7 @@ def acceptance_import(  # noqa: PLR0917
             help="Write the block into this new file.",
         ),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Read what engines write and print a block for a scenario.
 
@@ -124,6 +125,7 @@ def acceptance_import(  # noqa: PLR0917
             delta=delta,
             separate=separate,
             output=output,
+            force=force,
         )
 
     show(answer, as_json)

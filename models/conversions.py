@@ -203,7 +203,8 @@ def accepted_law(unconditional: ArrayLike) -> Floats:
     array = np.asarray(unconditional, dtype=np.float64)
     edge = np.ones_like(array[..., :1]) if array.shape[-1] else np.ones((*array.shape[:-1], 1))
     padded = np.concatenate([edge, array, np.zeros_like(edge)], axis=-1)
-    return -np.diff(padded, axis=-1)
+    law: Floats = padded[..., :-1] - padded[..., 1:]
+    return law
 
 
 def at_index(table: Floats, index: ArrayLike) -> Floats:

@@ -37,6 +37,29 @@ class Curve:
     increments: Floats
     pooled: NDArray[np.bool_]
 
+    @property
+    def remark(self) -> str | None:
+        """Say what was changed, and where tokens per round then differ most from those measured.
+
+        >>> unconditional_from_curve([1, 2, 3], [1.5, 2.0, 1.75]).remark[-53:]
+        '2 tokens per round at gamma 3 where 1.75 was measured'
+        """
+        if not self.pooled.any():
+            return None
+        listed = ", ".join(f"{gain:.3g}" for gain in self.increments)
+        done = []
+        if (np.diff(self.increments) > ROUNDING).any():
+            done.append("they cannot rise, so neighbours are pooled (isotonic regression)")
+        if ((self.unconditional == 0) & (self.increments < 0)).any():
+            done.append("a draft cannot lose tokens (0 instead)")
+        measured, used = 1 + np.cumsum(self.increments), 1 + np.cumsum(self.unconditional)
+        at = int(np.argmax(np.abs(used - measured)))
+        return (
+            f"tokens per round gained by each further draft are {listed}: {'; '.join(done)}, which"
+            f" gives {used[at]:.4g} tokens per round at gamma {at + 1} where {measured[at]:.4g} was"
+            " measured"
+        )
+
 
 def unconditional_from_curve(gamma: ArrayLike, tokens_per_round: ArrayLike) -> Curve:
     """A_i = τ(i) − τ(i − 1), τ(0) = 1, made non-increasing by isotonic regression.

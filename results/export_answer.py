@@ -11,6 +11,7 @@ from specplan.models.conversions import accepted_law
 from specplan.models.rounds import tokens_per_round_variance
 from specplan.results.answer import Answer
 from specplan.results.tables import verbatim
+from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.exporters import ENGINES, export
 from specplan.scenarios.extrapolated import remarks
 from specplan.scenarios.synthetic import Export, wanted
@@ -34,8 +35,9 @@ def export_answer(
     """Return the settings of one engine, or of every engine, that reproduce the acceptance.
 
     Each states its bonus convention, the law of the accepted length it will follow, and what that
-    changes against the scenario's. Raises ScenarioError without speculation, for an unknown engine,
-    and for an acceptance that the engine cannot be told.
+    changes against the scenario's. Of every engine, those that cannot be told this acceptance are
+    listed as refused. Raises ScenarioError without speculation, for an unknown engine, and where no
+    engine that was asked for can be told.
 
     >>> from specplan.scenarios.load import load
     >>> answer = export_answer(load("toy-20ms"), "tensorrt-llm")
@@ -43,7 +45,15 @@ def export_answer(
     'TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS = 0.75'
     """
     what = wanted(scenario, draft)
-    exports = [made for name in ([engine] if engine else ENGINES) for made in export(what, name)]
+    exports: list[Export] = []
+    refused: dict[str, str] = {}
+    for name in [engine] if engine else ENGINES:
+        try:
+            exports += export(what, name)
+        except ScenarioError as error:
+            if engine:
+                raise
+            refused[name] = str(error)
     json = {
         "scenario": scenario.name,
         "gamma": what.gamma,
@@ -52,8 +62,10 @@ def export_answer(
         "tokens_per_round_variance": float(tokens_per_round_variance(what.unconditional)),
         "draft_probability": what.draft_probability,
         "exports": [_json(made) for made in exports],
+        "refused": refused,
     }
-    return Answer(json, _text(json), [*NOTES, *remarks(scenario, what.gamma)])
+    notes = [*refused.values(), *NOTES, *remarks(scenario, what.gamma)]
+    return Answer(json, _text(json), notes)
 
 
 def _json(made: Export) -> dict[str, Any]:

@@ -44,12 +44,13 @@ def import_answer(
     delta: bool = False,
     separate: bool = False,
     output: Path | None = None,
+    force: bool = False,
 ) -> Answer:
     """Read the files, pool what belongs together, and write one block for each group.
 
     Groups that differ in γ alone and state only τ make one block more, of all γ. `output` gets the
-    block as YAML; there must be one group or one such curve then, and no such file yet. The exit
-    code is 1 when the files can be read but say nothing about acceptance.
+    block as YAML; there must be one group or one such curve then, and no such file yet, or `force`.
+    The exit code is 1 when the files can be read but say nothing about acceptance.
 
     Raises ScenarioError: a file that cannot be imported, or evidence that cannot be pooled.
     """
@@ -60,7 +61,7 @@ def import_answer(
     curves = over_gamma(whole for whole, _ in pooled)
     silent = [one for one in found if not one.says_acceptance]
     if output is not None:
-        _write(output, pooled, curves)
+        _write(output, pooled, curves, force=force)
     value = {
         "groups": [_json(whole, group) for whole, group in pooled],
         "curves": [_json(whole, points) for whole, points in curves],
@@ -70,7 +71,9 @@ def import_answer(
     notes += [f"warning: {said}" for _, group in pooled if (said := scatter(group))]
     if output is not None:
         notes.append(f"written to {output}")
-    if len(pooled) > 1:
+    if _is_one_curve(pooled, curves):
+        notes.append("the block is of all γ together; --gamma keeps a single one")
+    elif len(pooled) > 1:
         notes.append(f"{len(pooled)} groups: --gamma, --model or --label choose one")
     if len(curves) > 1:
         notes.append(
@@ -88,8 +91,13 @@ def _labelled(found: Sequence[Evidence], label: str) -> list[Evidence]:
     return kept
 
 
-def _write(output: Path, pooled: Pooled, curves: Pooled) -> None:
-    blocks = curves if len(pooled) > 1 and len(curves) == 1 else pooled
+def _is_one_curve(pooled: Pooled, curves: Pooled) -> bool:
+    """Return whether all that was found is the points of one curve over γ."""
+    return len(curves) == 1 and len(curves[0][1]) == len(pooled)
+
+
+def _write(output: Path, pooled: Pooled, curves: Pooled, *, force: bool) -> None:
+    blocks = curves if _is_one_curve(pooled, curves) else pooled
     if len(blocks) != 1:
         raise ScenarioError(
             Fault(
@@ -98,7 +106,7 @@ def _write(output: Path, pooled: Pooled, curves: Pooled) -> None:
                 str(output),
             )
         )
-    write_text(output, to_yaml(*blocks[0]), force=False)
+    write_text(output, to_yaml(*blocks[0]), force=force)
 
 
 def _json(whole: Evidence, group: Sequence[Evidence]) -> dict[str, Any]:

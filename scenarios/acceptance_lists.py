@@ -83,13 +83,6 @@ def _sweep_warnings(curve: Curve) -> list[Warned]:
             " change the first positions",
         )
     ]
-    if curve.pooled.any():
-        listed = ", ".join(f"{rate:.3g}" for rate in curve.increments)
-        warnings.append(
-            (
-                "not_monotone",
-                f"tokens per round gained by each further draft are {listed}: they cannot rise or"
-                " be negative, so neighbours are pooled (isotonic regression)",
-            )
-        )
+    if curve.remark:
+        warnings.append(("not_monotone", curve.remark))
     return warnings

@@ -43,12 +43,8 @@ def _joined(points: Sequence[Evidence]) -> Evidence:
     gammas = [one.gamma or 0 for one in points]
     last, told = points[-1], ["drafting more is taken to leave the first positions as they were"]
     curve = unconditional_from_curve(gammas, [one.acceptance_length or 1.0 for one in points])
-    if curve.pooled.any():
-        gained = ", ".join(f"{gain:.3g}" for gain in curve.increments)
-        told.append(
-            f"tokens gained by each further draft are {gained}: they cannot rise or be negative, "
-            "so neighbours are pooled (isotonic regression)"
-        )
+    if curve.remark:
+        told.append(curve.remark)
     if gammas[-1] > len(points):
         told.append("between the γ measured, acceptance by position is taken as equal")
     return checked(

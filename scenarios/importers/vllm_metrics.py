@@ -98,7 +98,7 @@ def read_scrape(text: str, file: str, model: str = "") -> Scrape:
         raise ScenarioError(Fault(f"no model {model!r} in the scrape", f"models: {known}", file))
     if not model and len(names) > 1 and values:
         raise ScenarioError(
-            Fault(f"{len(names)} models in one scrape", f"--model with one of {names}", file)
+            Fault(f"{len(names)} models in one scrape", f"--model: {', '.join(names)}", file)
         )
     return Scrape(
         file, values, created, (model,) if model else names, kind, _line_of(text, _ROUNDS)

@@ -100,8 +100,11 @@ def test_writes_the_block_once(log: Path, golden: Path, tmp_path: Path) -> None:
     answer = import_answer([log], output=output)
     assert YAML(typ="safe").load(output.read_text())["speculation"]["gamma"] == 6
     assert answer.notes[-1] == f"written to {output}"
-    with pytest.raises(ScenarioError, match=r"block\.yaml: exists"):
+    with pytest.raises(ScenarioError, match=r"block\.yaml: exists .*--force"):
         import_answer([log], output=output)
+    output.write_text("old")
+    import_answer([log], output=output, force=True)
+    assert YAML(typ="safe").load(output.read_text())["speculation"]["gamma"] == 6
     with pytest.raises(ScenarioError, match="4 groups for one file"):
         import_answer([golden], output=tmp_path / "other.yaml")
     assert not (tmp_path / "other.yaml").exists()
@@ -180,3 +183,32 @@ def test_gaps_between_measured_gamma_are_said(tmp_path: Path) -> None:
     [curve] = import_answer([file]).json["curves"]
     assert curve["unconditional"] == pytest.approx([2.02 / 3] * 3 + [0.92 / 4] * 4)
     assert any("between the γ measured" in text for text in curve["warnings"])
+
+
+def test_a_single_curve_is_no_choice_left_open(tmp_path: Path) -> None:
+    """A block of all γ is printed: nothing asks to choose, unless other evidence came with it."""
+    path = tmp_path / "golden.yaml"
+    path.write_text("m:\n  on:\n    1: 1.84\n    2: 2.50\n")
+    assert import_answer([path]).notes == [
+        "the block is of all γ together; --gamma keeps a single one"
+    ]
+    log = tmp_path / "a.log"
+    log.write_text(LINE)
+    mixed = import_answer([path, log])
+    assert mixed.notes == ["3 groups: --gamma, --model or --label choose one"]
+    with pytest.raises(ScenarioError, match="3 groups for one file"):
+        import_answer([path, log], output=tmp_path / "block.yaml")
+
+
+def test_a_curve_that_falls_says_what_tau_it_gives(tmp_path: Path) -> None:
+    """FORMATS.md A11: dsv4 has τ 3.73 at γ 7 and 3.47 at γ 8; a draft cannot lose tokens."""
+    path = tmp_path / "golden.yaml"
+    path.write_text("m:\n  on:\n    7: 3.73\n    8: 3.47\n")
+    (curve,) = import_answer([path]).json["curves"]
+    assert curve["unconditional"][-1] == 0
+    assert any(
+        "a draft cannot lose tokens (0 instead), which gives 3.73 tokens per round at gamma 8 where"
+        " 3.47 was measured" in said
+        for said in curve["warnings"]
+    )
+    assert not any("isotonic" in said for said in curve["warnings"])

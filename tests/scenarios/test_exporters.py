@@ -8,6 +8,7 @@ import pytest
 
 from specplan.models.acceptance import Acceptance
 from specplan.models.sampler import chi_square
+from specplan.results.export_answer import export_answer
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.exporters import ENGINES, export
 from specplan.scenarios.load import load
@@ -90,6 +91,16 @@ def test_tensorrt_llm_cannot_force_zero() -> None:
     [whole] = export(what("speculation.acceptance={acceptance_length: 3}"), "tensorrt-llm")
     assert whole.environment == {"TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS": "2"}
     assert not any("fractional" in line for line in whole.differences)
+
+
+def test_one_engine_that_cannot_be_told_does_not_silence_the_others() -> None:
+    answer = export_answer(load("toy-20ms", ["speculation.acceptance.alpha=0"]))
+    assert {made["engine"] for made in answer.json["exports"]} == set(ENGINES) - {"tensorrt-llm"}
+    assert list(answer.json["refused"]) == ["tensorrt-llm"]
+    assert "0 accepted tokens cannot be forced" in answer.notes[0]
+    assert "-0.0" not in json.dumps(answer.json)
+    with pytest.raises(ScenarioError, match="cannot be forced"):
+        export_answer(load("toy-20ms", ["speculation.acceptance.alpha=0"]), "tensorrt-llm")
 
 
 def test_a_mixture_is_pooled_by_rounds_and_keeps_tau() -> None:
