@@ -274,8 +274,9 @@ def roofline(
     if not 0 < slowdown < np.inf:
         raise ValueError(f"slowdown is {slowdown} (a finite number above 0)")
     stored = model.with_dtype(dtype, kv_dtype)
-    shape = roofline_of(gpu, stored, tensor_parallel, efficiency or Efficiency()).slower(slowdown)
-    source = f"{gpu.name} × {model.name}, TP {tensor_parallel}; {gpu.source}"
+    reached = efficiency or Efficiency()
+    shape = roofline_of(gpu, stored, tensor_parallel, reached).slower(slowdown)
+    source = f"{gpu.name} × {model.name}, TP {tensor_parallel}; {gpu.source}; {reached.says()}"
     return Cost("roofline", shape.coefficients(), provenance="datasheet", source=source)
 
 

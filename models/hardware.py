@@ -113,6 +113,17 @@ class Model:
             cached, attention_dtype=dtype, mlp_dtype=dtype, expert_dtype=dtype, head_dtype=wide
         )
 
+    def check_shards(self, shards: int) -> None:
+        """Raise ValueError for a tensor-parallel size below 1 or one that splits a head."""
+        if shards < 1:
+            raise ValueError(f"tensor_parallel is {shards} (1 or more)")
+        for layer in self.layers:
+            one = layer.attention
+            heads = one.key_heads if isinstance(one, LinearAttention) else one.heads
+            if heads % shards:
+                wrong = f"tensor_parallel is {shards}"
+                raise ValueError(f"{wrong} (a divisor of the {heads} heads of {self.name})")
+
     def attention_parameters(self, shards: int = 1) -> float:
         """Count the attention weights of all layers, with a draft head's fusing projection."""
         inputs = self.input_width * self.hidden

@@ -151,6 +151,9 @@ def memory_of(
         raise ValueError(
             f"tensor_parallel is {tensor_parallel}, block_tokens {block_tokens} (1 or more each)"
         )
+    target.check_shards(tensor_parallel)
+    if draft and draft_place == "split":
+        draft.check_shards(tensor_parallel)
     shares = []
     for number in range(tensor_parallel):
         shards = _draft_shards(draft_place, number, tensor_parallel) if draft else 0
@@ -177,7 +180,9 @@ def _draft_shards(place: str, gpu: int, tensor_parallel: int) -> int:
 
 
 def _too_much(number: int, share: GpuShare) -> str:
-    parts = f"target {share.target_bytes / 1e9:.1f} GB, draft {share.draft_bytes / 1e9:.1f} GB"
+    parts = f"target {share.target_bytes / 1e9:.1f} GB"
+    if share.draft_bytes:
+        parts += f", draft {share.draft_bytes / 1e9:.1f} GB"
     return (
         f"GPU {number}: {parts} and reserve {share.reserve_bytes / 1e9:.1f} GB leave nothing of "
         f"{share.usable_bytes / 1e9:.1f} GB for the KV cache (more GPUs, or fewer bytes a weight)"

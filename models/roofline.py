@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specplan.models.hardware import dtype_bytes
-from specplan.models.layers import LatentAttention, LinearAttention
+from specplan.models.layers import LatentAttention
 
 if TYPE_CHECKING:
     from specplan.models.hardware import Gpu, Model
@@ -156,6 +156,20 @@ class Efficiency:
     pointwise_s: float = 8.5e-6  # two norms, rotary, activation at one token (LLMServingSim)
     all_reduce_s: float = 4.5e-6  # custom all-reduce inside a CUDA graph, 128 bytes, 2 to 8 GPUs
 
+    def says(self) -> str:
+        """Say which shares are reached, for the provenance of a cost.
+
+        >>> Efficiency().says()
+        'kernels of one H100 stack: 90 % of the bandwidth, 80 % of the FLOP/s (narrow types 50 %)'
+        """
+        compute = f"{100 * self.compute:.3g} % of the FLOP/s"
+        if self.compute_narrow != self.compute:
+            compute += f" (narrow types {100 * self.compute_narrow:.3g} %)"
+        known = Efficiency()
+        kept = (self.memory, self.compute) == (known.memory, known.compute)
+        whose = "kernels of one H100 stack" if kept else "as stated"
+        return f"{whose}: {100 * self.memory:.3g} % of the bandwidth, {compute}"
+
     def __post_init__(self) -> None:
         for x in fields(self):
             value = getattr(self, x.name)
@@ -170,7 +184,7 @@ def roofline_of(gpu: Gpu, model: Model, shards: int, efficiency: Efficiency) -> 
 
     Raises ValueError for a tensor-parallel size below 1 or one that does not divide the heads.
     """
-    _check_shards(model, shards)
+    model.check_shards(shards)
     read = 1.0 / (gpu.bandwidth * efficiency.memory)
     attention, mlp = model.attention_parameters(shards), model.mlp_parameters(shards)
     dense_bytes = attention * dtype_bytes(model.attention_dtype) + mlp * dtype_bytes(
@@ -207,16 +221,6 @@ def roofline_of(gpu: Gpu, model: Model, shards: int, efficiency: Efficiency) -> 
         s_per_position=_activation_bytes(model, shards) * read
         + _all_reduce_bytes(model, shards) / (gpu.link_bandwidth * efficiency.link),
     )
-
-
-def _check_shards(model: Model, shards: int) -> None:
-    if shards < 1:
-        raise ValueError(f"tensor_parallel is {shards} (1 or more)")
-    for layer in model.layers:
-        attention = layer.attention
-        heads = attention.key_heads if isinstance(attention, LinearAttention) else attention.heads
-        if heads % shards:
-            raise ValueError(f"tensor_parallel is {shards} (a divisor of the {heads} heads)")
 
 
 def _share_of_experts_per_token(model: Model) -> float:

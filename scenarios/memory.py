@@ -79,6 +79,9 @@ def pool_of(scenario: Scenario, *, with_draft: bool) -> Pool | None:
     except NoRoomError as error:
         wrong, _, right = str(error).rstrip(")").rpartition(" (")
         raise DoesNotFitError(Fault(wrong, right, field="kv_cache")) from None
+    except ValueError as error:  # heads that the GPUs do not share
+        wrong, _, right = str(error).rstrip(")").rpartition(" (")
+        raise ScenarioError(Fault(wrong, right, field="cluster.gpus_per_replica")) from None
     return Pool(memory.blocks(scenario.scheduler.max_num_seqs), cache.block_tokens, memory)
 
 
@@ -90,9 +93,17 @@ def sized_from(scenario: Scenario) -> str:
     assert scenario.kv_cache is not None  # asked for caches only
     utilization, reserve = _assumed(scenario.kv_cache)
     gpu, gpus = gpu_of(scenario), scenario.cluster.gpus_per_replica
+    cache = scenario.kv_cache
+    beside: dict[str, list[str]] = {}
+    for said, is_stated in (
+        (f"{100 * utilization:.3g} % of it", cache.utilization is not None),
+        (f"reserve {reserve / 2**30:.3g} GiB", cache.reserve is not None),
+    ):
+        beside.setdefault("stated" if is_stated else "assumed", []).append(said)
+    shares = "; ".join(f"{kind}: {', '.join(said)}" for kind, said in beside.items())
     return (
         f"datasheet ({gpu.name} × {gpus}, {gpu.memory_bytes / 2**30:.4g} GiB each: {gpu.source}; "
-        f"assumed: {100 * utilization:.3g} % of it, reserve {reserve / 2**30:.3g} GiB)"
+        f"{shares})"
     )
 
 

@@ -156,7 +156,7 @@ def test_the_page_holds_the_bar(configs: dict[str, str], tmp_path: Path) -> None
         (["target.gpu=l4"], "there is no kv_cache, so no limit"),
         (["kv_cache.model=8b"], "there is no GPU to size it from"),
         (["kv_cache.model=8b", "target.gpu=h10"], r"no GPU `h10` .*did you mean `h100-sxm`"),
-        (["kv_cache.model=70b", "target.gpu=l4"], "GPU 0: target 141.1 GB, draft 0.0 GB and"),
+        (["kv_cache.model=70b", "target.gpu=l4"], "GPU 0: target 141.1 GB and"),
         (["kv_cache.model=8b", "target.gpu=l4", "kv_cache.draft=mtp"], "has no MTP module"),
         (["kv_cache.tokens=100", "kv_cache.model=8b"], "model does not apply to tokens"),
         (["kv_cache.utilization=90 %", "target.gpu=l4"], "no capacity given"),
@@ -175,3 +175,23 @@ def test_gpus_that_contradict_each_other(configs: dict[str, str]) -> None:
         load("toy-20ms", sets)
     assert "target.gpu: is a100-sxm, and target.round.roofline is of h100-sxm" in str(error.value)
     assert "cluster.gpus_per_replica: is 1, and target.round.roofline shares" in str(error.value)
+
+
+def test_gpus_that_split_a_head_are_refused(configs: dict[str, str]) -> None:
+    arguments = ("memory", "--gpu", "h100-sxm", "--model", configs["8b"], "--tensor-parallel", "3")
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 2
+    assert "tensor_parallel is 3 (a divisor of the 32 heads of" in shown.stderr
+
+
+def test_what_is_stated_is_not_called_assumed(configs: dict[str, str]) -> None:
+    one = ("--gpu", "h100-sxm", "--model", configs["8b"])
+    assert answered(*one)["evidence"].endswith("assumed: 90 % of it, reserve 3.5 GiB)")
+    half = answered(*one, "--set", "kv_cache.utilization=80%")["evidence"]
+    assert half.endswith("stated: 80 % of it; assumed: reserve 3.5 GiB)")
+
+
+def test_a_target_too_large_alone_is_not_blamed_on_its_draft(configs: dict[str, str]) -> None:
+    arguments = ("--gpu", "h100-sxm", "--model", configs["70b"], "--draft", configs["8b"])
+    shown = CliRunner().invoke(app, ["memory", *arguments])
+    assert "GPU 0: target 141.1 GB and reserve 3.8 GB leave nothing" in shown.stderr
