@@ -23,6 +23,12 @@ Rule = Literal["exact", "unchanged_target", "skip_rejected"]
 LEAST_EXPECTED = 5.0
 """Cells with fewer expected counts are pooled, the usual bound for the χ² approximation."""
 
+DRAFTS_AT_ONCE = 4_000_000
+"""Drafts judged together: any number of rounds runs in one memory."""
+
+MOST_DRAFTS = 1_000_000_000
+"""Rounds × γ of one run, minutes of work; a law that is off by 1e-4 fails long before."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -66,7 +72,7 @@ def sample_rounds(
     `exact` keeps the contiguous accepted prefix, then draws from the residual at the first
     rejection or from `bonus` after none. `unchanged_target` draws from p instead of the residual.
     `skip_rejected` leaves a rejected token out and goes on accepting later drafts.
-    Raises ValueError for values that are no laws or fewer than one round.
+    Raises ValueError for values that are no laws, fewer than one round or more than `MOST_DRAFTS`.
 
     >>> sample = sample_rounds([[0.6, 0.4]], [[0.6, 0.4]], [1.0, 0.0], rounds=1000, seed=1)
     >>> sample.accepted_lengths.tolist()
@@ -76,12 +82,25 @@ def sample_rounds(
         raise ValueError(f"draws is {rounds} (at least 1)")
     law = output_law(np.atleast_2d(p), np.atleast_2d(q), lenience)
     last = checked_law(bonus, "bonus")
+    gamma = len(law.draft)
+    if rounds * gamma > MOST_DRAFTS:
+        raise ValueError(
+            f"draws is {rounds} of {gamma} drafts each (at most {MOST_DRAFTS // gamma} draws)"
+        )
     rng = np.random.Generator(np.random.PCG64(seed))
-    drafts, accepted = _draft_and_judge(law, rounds, rng)
-    if rule == "skip_rejected":
-        return _skipping(last, drafts, accepted, rng)
     redraw = law.residual if rule == "exact" else law.target
-    return _prefix(redraw, last, drafts, accepted, rng)
+    tokens = np.zeros((gamma + 1, last.size), dtype=np.int64)
+    lengths = np.zeros(gamma + 1, dtype=np.int64)
+    at_once = max(DRAFTS_AT_ONCE // gamma, 1)
+    for done in range(0, rounds, at_once):
+        drafts, accepted = _draft_and_judge(law, min(at_once, rounds - done), rng)
+        if rule == "skip_rejected":
+            part = _skipping(last, drafts, accepted, rng)
+        else:
+            part = _prefix(redraw, last, drafts, accepted, rng)
+        tokens += part.tokens
+        lengths += part.accepted_lengths
+    return Sample(rounds, tokens, lengths)
 
 
 def _draft_and_judge(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.models.law import Correction, Law, independent_matching, output_law
+from specplan.models.readings import MOST_DRAFTS
 from specplan.models.sampler import Rule, chi_square, sample_rounds
 from specplan.models.sampling_rules import SamplingRules
 from specplan.results.answer import Answer
@@ -75,13 +76,15 @@ def law_answer(question: LawQuestion) -> Answer:
 
 def _positions(question: LawQuestion) -> int:
     if not question.p or len(question.p) != len(question.q):
-        wrong = f"{len(question.p)} positions of p and {len(question.q)} of q"
+        wrong = f"laws of p: {len(question.p)}, laws of q: {len(question.q)}"
         raise ScenarioError(Fault(wrong, "one q for each p, at least one position"))
     if question.rule not in RULES:
         raise ScenarioError(Fault(question.rule, " | ".join(RULES), field="rule"))
     if question.rule != "exact" and not question.draws:
         wrong = f"{question.rule} is shown failing by a run, and no draws are asked for"
         raise ScenarioError(Fault(wrong, "`--draws 200000` with it", field="rule"))
+    if question.seed < 0:
+        raise ScenarioError(Fault(f"seed is {question.seed}", "a whole number of 0 or more"))
     if question.draws < 0:
         raise ScenarioError(Fault(f"draws is {question.draws}", "at least 0; 0 is exact only"))
     sizes = [len(law) for law in (*question.p, *question.q)]
@@ -89,8 +92,9 @@ def _positions(question: LawQuestion) -> int:
     if odd is not None and len(question.p) > 1:
         wrong = f"position {odd % len(question.p) + 1} has {sizes[odd]} tokens, others {sizes[0]}"
         raise ScenarioError(Fault(wrong, "one vocabulary at every position"))
-    if question.gamma is not None and question.gamma < 1:
-        raise ScenarioError(Fault(f"{question.gamma}", "at least 1 draft position", field="gamma"))
+    if question.gamma is not None and not 1 <= question.gamma <= MOST_DRAFTS:
+        right = f"1 to {MOST_DRAFTS} draft positions"
+        raise ScenarioError(Fault(f"{question.gamma}", right, field="gamma"))
     if question.gamma is not None and len(question.p) not in {1, question.gamma}:
         wrong = f"{question.gamma} while {len(question.p)} positions are given"
         right = "leave it out: each position given is one draft"

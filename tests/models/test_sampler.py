@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from specplan.models import sampler
 from specplan.models.law import output_law
 from specplan.models.sampler import Rule, Sample, chi_square, sample_rounds
 
@@ -78,6 +79,15 @@ def test_the_same_seed_draws_the_same_rounds() -> None:
     first, second = run(BLOCK, "exact", 7), run(BLOCK, "exact", 7)
     assert (first.tokens == second.tokens).all()
     assert (first.tokens != run(BLOCK, "exact", 8).tokens).any()
+
+
+def test_parts_of_a_long_run_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judged in small parts it is the same law, and no round is lost between them."""
+    monkeypatch.setattr(sampler, "DRAFTS_AT_ONCE", 1000)
+    sample = run(BLOCK, "exact", 3)
+    assert sample.accepted_lengths.sum() == 200_000
+    assert sample.tokens[0].sum() == 200_000  # every round commits a first token
+    assert chi_square(sample.tokens, np.vstack([BLOCK[0], [BLOCK[2]]])).p_value > 1e-3
 
 
 def test_no_rounds_are_refused() -> None:

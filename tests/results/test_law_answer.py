@@ -92,9 +92,12 @@ def test_monte_carlo_verdict_is_the_exit_code(rule: str, exit_code: int) -> None
 @pytest.mark.parametrize(
     ("question", "says"),
     [
-        (LawQuestion([P, P], [Q]), "2 positions of p and 1 of q"),
+        (LawQuestion([P, P], [Q]), "laws of p: 2, laws of q: 1"),
         (LawQuestion([P, [0.5, 0.6, 0]], [Q, Q]), "position 2: p sums to 1.1"),
         (LawQuestion([P], [Q], gamma=0), "gamma: 0"),
+        (LawQuestion([P], [Q], gamma=10**8), "gamma: 100000000 \\(1 to 1000 draft positions"),
+        (LawQuestion([P], [Q], draws=10**12), "draws is 1000000000000 of 1 drafts"),
+        (LawQuestion([P], [Q], draws=10, seed=-1), "seed is -1"),
         (LawQuestion([P, P], [Q, Q], gamma=3), "gamma: 3 while 2 positions"),
         (LawQuestion([P], [Q], draws=-1), r"draws is -1 \(at least 0"),
         (LawQuestion([P], [Q], rule="naive"), "rule: naive"),
@@ -132,3 +135,17 @@ def test_gamma_repeats_a_position_without_a_run_too() -> None:
     # β .85 three times: 1 + .85 + .7225 + .614125
     assert answer["conditional"] == pytest.approx([0.85] * 3)
     assert answer["tokens_per_round"] == pytest.approx(3.186625)
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        (LawQuestion([P], [Q], draws=200, rule="unchanged_target"), "does not refute"),
+        (LawQuestion([[1.0, 0.0]], [[0.5, 0.5]], draws=1000), "nothing to test"),
+    ],
+)
+def test_a_run_too_short_to_tell_is_no_agreement(question: LawQuestion, says: str) -> None:
+    stream = io.StringIO()
+    Console(width=100, file=stream).print(law_answer(question).text)
+    assert says in stream.getvalue()
+    assert "agrees with the target law" not in stream.getvalue()
