@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from specplan.scenarios.importers.costs_lines import parse_baseline, parse_point
 from specplan.scenarios.importers.costs_together import with_passes
 from specplan.scenarios.importers.costs_totals import passes as passes_of_totals
 from specplan.scenarios.importers.costs_totals import points as points_of_totals
+from specplan.scenarios.importers.refusals import KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from specplan.scenarios.importers.costs_points import Point
     from specplan.scenarios.importers.evidence import Evidence
 
+_TABLES = (
+    "tables: batch, width, ms; vllm bench forward, latency, throughput; llama-bench; SGLang's "
+    "steps per second; operators of aiconfigurator and LLMServingSim. A config.json is for --model"
+)
 TABLE_FROM = 0.10
 """A linear cost this far off at any pass does not stand for a table of them."""
 
@@ -147,7 +153,7 @@ def _points(files: Sequence[Path], lines: Sequence[str]) -> tuple[list[Point], l
     faults: list[Fault] = []
     found: list[Point] = []
     silent: list[Evidence] = []
-    evidence = read_evidence(files) if files else []
+    evidence = _read(files) if files else []
     _check_one_model(evidence)
     for one in evidence:
         point = point_of(one)
@@ -163,6 +169,18 @@ def _points(files: Sequence[Path], lines: Sequence[str]) -> tuple[list[Point], l
     if faults:
         raise ScenarioError(faults)
     return found, silent
+
+
+def _read(files: Sequence[Path]) -> list[Evidence]:
+    """Read results of benchmarks; what is no such file may be one of the tables read here, too."""
+    try:
+        return read_evidence(files)
+    except ScenarioError as error:
+        named = [
+            replace(one, right=f"{one.right}; {_TABLES}") if one.right == KNOWN else one
+            for one in error.faults
+        ]
+        raise ScenarioError(named) from None
 
 
 def _check_one_model(evidence: Sequence[Evidence]) -> None:

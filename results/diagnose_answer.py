@@ -18,7 +18,7 @@ from specplan.models.diagnosis import SLACK, Diagnosis, Warned, diagnose
 from specplan.models.shorter_draft import shorter_draft
 from specplan.results.tables import times
 from specplan.scenarios.errors import Fault, ScenarioError
-from specplan.scenarios.importers.costs_groups import name
+from specplan.scenarios.importers.costs_groups import name, phases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,6 +104,7 @@ def _row(group: Group, point: Point, fit: RoundFit | str) -> Row:
     if ratio is None and tau and speedup:  # whole jobs, or a ratio alone
         ratio = tau / speedup
     gamma = point.gamma
+    draft_s, verify_s = phases(point, fit)
     value: dict[str, Any] = {
         "source": point.source,
         "gamma": gamma,
@@ -122,8 +123,8 @@ def _row(group: Group, point: Point, fit: RoundFit | str) -> Row:
         "ceiling_speedup": found.ceiling_speedup if found else None,
         "never_pays": found.never_pays if found else _never(ratio, gamma),
         "draft_step_ratio": _over(point.draft_step_s, step_s),
-        "draft_s": measured.draft_s if measured else point.draft_s,
-        "verify_s": measured.verify_s if measured else point.verify_s,
+        "draft_s": draft_s,
+        "verify_s": verify_s,
         "overhead_s": _overhead(point),
         "cause": found.cause if found else None,
         "changes": list(found.changes) if found else [],
@@ -286,11 +287,15 @@ def fastest(points: Sequence[Point]) -> dict[str, Any]:
             continue
         top, best = ranked[0]
         tied = [one.label or one.source for speed, one in ranked if speed >= top * (1 - TIE)]
+        plain = next(((top / speed, one) for speed, one in ranked if one.is_baseline), None)
+        apart = plain and plain[1].label not in {"", best.label}
         return {
             quantity: getattr(best, quantity),
             "label": best.label,
             "gamma": best.gamma,
             "source": best.source,
             "tie": tied if len(tied) > 1 else [],
+            "over_fastest_plain": plain[0] if plain and apart else None,
+            "fastest_plain": (plain[1].label or plain[1].source) if plain and apart else None,
         }
     return {}

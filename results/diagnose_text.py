@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from specplan.results.tables import columns, facts, heading, milliseconds, number, times
+from specplan.results.tables import columns, facts, heading, milliseconds, number, percent, times
 from specplan.scenarios.importers.costs_groups import name, says_speculation
 
 if TYPE_CHECKING:
@@ -127,7 +127,9 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
             lines.append(("  drafted", f"{mean:.3g} of γ = {row.point.gamma:g} in a mean round"))
         lines += _phases(row)
         lines += [("  would pay with", text) for text in found.changes]
-    elif value["round_cost_ratio"] and value["round_cost_ratio"] >= 1:
+    elif row.point.round_s and (split := _phases(row)):
+        lines += [(name(row.point), row.point.source), *split]
+    if not found and value["round_cost_ratio"] and value["round_cost_ratio"] >= 1:
         says = f"breaks even at τ = {value['round_cost_ratio']:.4g}"
         if value["break_even_rate"] is not None:
             says += f", accepted/drafted {value['break_even_rate']:.3f}"
@@ -153,8 +155,12 @@ def _phases(row: Row) -> list[tuple[str, str]]:
     if point.draft_s is None and point.verify_s is None:
         return []
     says = f"draft {milliseconds(value['draft_s'])}, verify {milliseconds(value['verify_s'])}"
-    if value["overhead_s"] is not None:
-        says += f", overhead {milliseconds(value['overhead_s'])}"
+    overhead_s = value["overhead_s"]
+    if overhead_s is not None and overhead_s < 0:
+        share = -overhead_s / (point.round_s or 1.0)
+        says += f": {milliseconds(-overhead_s)} ({percent(share)}) more than the round"
+    elif overhead_s is not None:
+        says += f", overhead {milliseconds(overhead_s)}"
     else:
         says += f" (with overhead: {'verify' if point.verify_s is None else 'draft'} is the rest)"
     lines = [("  a round is", says)]
@@ -172,6 +178,8 @@ def fastest_words(best: Mapping[str, Any]) -> str:
     got = f"{best['tokens_per_s']:.4g} tok/s" if "tokens_per_s" in best else ""
     got = got or f"{best['total_s']:.4g} s"
     says = ", ".join(filter(None, (best["label"] or best["source"], how, got)))
+    if best["over_fastest_plain"]:
+        says += f"; {times(best['over_fastest_plain'])} the fastest plain: {best['fastest_plain']}"
     return f"{says} (a tie: {', '.join(best['tie'])})" if best["tie"] else says
 
 

@@ -47,7 +47,7 @@ def read_pass_times(
         kind = _operator_kind(rows)
         if kind:
             operators[kind] += rows
-            named[kind] = str(file)
+            named[kind] = ", ".join(filter(None, (named.get(kind), str(file))))
         elif rows:
             found += _of_rows(rows, file)
         elif not rows and (times := _of_json(file)):
@@ -98,7 +98,7 @@ def _put_together(
             found.append(costs_profiles.read_profile(rows, model, named["profile"]))
         if {"gemm", "attention"} & named.keys():
             gemm, attention = operators["gemm"], operators["attention"]
-            file = named.get("gemm", named.get("attention", ""))
+            file = ", ".join(named[kind] for kind in ("gemm", "attention") if kind in named)
             found.append(costs_operators.read_operators(gemm, attention, model, file))
     except (KeyError, TypeError, ValueError) as error:
         wrong = f"a row cannot be used: {error}"
@@ -110,7 +110,11 @@ def _put_together(
 def _expanded(files: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for file in files:
-        found += sorted(file.glob("*.csv")) if file.is_dir() else [file]
+        inside = sorted(file.glob("*.csv")) if file.is_dir() else [file]
+        if not inside:
+            right = "a folder of *.csv tables, or the files themselves"
+            raise ScenarioError(Fault("a folder without tables", right, str(file)))
+        found += inside
     return found
 
 

@@ -63,13 +63,7 @@ class Group:
         step_s = self.baseline.token_s if self.baseline else None
         if not (step_s and point.round_s and point.tokens_per_round):
             return None
-        draft_s, verify_s = point.draft_s, point.verify_s
-        if draft_s is None and verify_s is None and isinstance(fit, RoundFit) and point.gamma:
-            draft_s, verify_s = fit.draft_s * point.gamma, fit.verify_s
-        elif verify_s is None and draft_s is not None:
-            verify_s = max(point.round_s - draft_s, 0.0)
-        elif draft_s is None and verify_s is not None:
-            draft_s = max(point.round_s - verify_s, 0.0)
+        draft_s, verify_s = phases(point, fit)
         drafted = point.drafted_per_round if point.drafted_per_round else point.gamma
         return Measured(
             step_s, point.round_s, point.tokens_per_round, drafted or None, draft_s, verify_s
@@ -170,6 +164,18 @@ class Group:
             )
             return [Warned("non_monotonic_in_acceptance", says)]
         return []
+
+
+def phases(point: Point, fit: RoundFit | str) -> tuple[float | None, float | None]:
+    """Return what a round spends on drafting and on verifying: stated, fitted, or the rest."""
+    draft_s, verify_s = point.draft_s, point.verify_s
+    if draft_s is None and verify_s is None and isinstance(fit, RoundFit) and point.gamma:
+        return fit.draft_s * point.gamma, fit.verify_s
+    if point.round_s and verify_s is None and draft_s is not None:
+        return draft_s, max(point.round_s - draft_s, 0.0)
+    if point.round_s and draft_s is None and verify_s is not None:
+        return max(point.round_s - verify_s, 0.0), verify_s
+    return draft_s, verify_s
 
 
 def name(point: Point) -> str:

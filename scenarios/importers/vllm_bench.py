@@ -96,7 +96,7 @@ def _with_acceptance(record: Record, base: Evidence) -> Evidence:
         warnings.append("0 accepted at every position: the draft does not fit the target")
     return replace(
         base,
-        gamma=len(rates) or None,
+        gamma=len(rates) or _whole(drafted, rounds),
         drafting_rounds=rounds,
         drafted_tokens=drafted,
         accepted_tokens=accepted,
@@ -105,6 +105,13 @@ def _with_acceptance(record: Record, base: Evidence) -> Evidence:
         rounding=0.0 if rounds else 0.005,
         warnings=tuple(warnings),
     )
+
+
+def _whole(drafted: float | None, rounds: float | None) -> int | None:
+    """Return γ where every round drafted as many tokens; None where they differ, or unknown."""
+    if not drafted or not rounds or drafted % rounds:
+        return None
+    return round(drafted / rounds)
 
 
 def _check_percent(record: Record, percent: float, by_counts: float) -> None:

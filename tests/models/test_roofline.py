@@ -198,7 +198,9 @@ def test_fitting_refuses_what_is_not_determined() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ValueError, match=r"tensor_parallel is 3 \(a divisor of the 16 heads of dense\)"):
+    with pytest.raises(
+        ValueError, match=r"tensor_parallel is 3 \(a divisor of the 16 heads of dense\)"
+    ):
         cost.roofline(GPU, DENSE, tensor_parallel=3)
     with pytest.raises(ValueError, match=r"tensor_parallel is 0 \(1 or more\)"):
         cost.roofline(GPU, DENSE, tensor_parallel=0)

@@ -274,3 +274,68 @@ def test_bad_input_is_one_sentence(
     assert shown.code == code
     assert says in shown.err
     assert "Traceback" not in shown.err
+
+
+def test_the_verify_pass_is_solved_without_a_baseline(specplan_cli: Callable[..., Any]) -> None:
+    # Report C11: draft step 3.13 ms, 74.4 % accepted, 57.07 tok/s; γ is not told, 2 is taken
+    found = specplan_cli("calibrate", "--point", "gamma=2 57.07 tok/s rate=.744 draft=3.13ms")
+    out = " ".join(found.out.split())
+    assert (
+        "draft 6.26 ms, verify 37.34 ms (with overhead: verify is the rest)" in out
+    )  # 2.488/57.07
+    assert "--baseline" in out
+
+
+def test_the_fastest_placement_is_held_against_the_fastest_plain_one() -> None:
+    # Report C57: six placements of a 34B and a 7B; 3:12,19 is 192.19 s
+    totals = {"cpu": "3:12,19", "t16": "140.71 s"}
+    drafting = {"spec_cpu": 151.80, "t16_dcpu": 120.60, "tcpu_dgpu": 134.21, "t7_dgpu": 119.54}
+    points = [f"gamma=0 total={total} label={label}" for label, total in totals.items()]
+    points += [f"gamma=4 total={total} s label={label}" for label, total in drafting.items()]
+    best = calibrate_answer(points=points).json["best_absolute"]
+    assert (best["label"], best["tie"]) == ("t7_dgpu", ["t7_dgpu", "t16_dcpu"])
+    assert best["fastest_plain"] == "t16"
+    assert best["over_fastest_plain"] == pytest.approx(140.71 / 119.54)
+
+
+def test_phases_longer_than_the_round_are_no_negative_overhead(
+    specplan_cli: Callable[..., Any],
+) -> None:
+    # Report C15: 260 of γ = 5 in 52 rounds, 80 % accepted; α is 0.9265
+    point = "gamma=5 87.954 tok/s drafted=260 accepted=208 tokens=261 draft=1.614ms verify=49.3ms"
+    found = specplan_cli("calibrate", "--baseline", "52.5 tok/s", "--point", point)
+    out = " ".join(found.out.split())
+    assert "draft 8.07 ms, verify 49.3 ms: 0.5221 ms (0.9 %) more than the round" in out
+    assert "accepted/drafted 0.800 is an iid α of 0.927" in out
+
+
+def test_counts_tell_gamma_where_no_list_does(tmp_path: Path) -> None:
+    # vLLM's K sweep (Qwen3-8B, H100, concurrency 8): K = 2, ITL 9.02 ms, TPOT 6.43 ms, AL 1.405
+    run = {"backend": "vllm", "max_concurrency": 8, "duration": 24.0, "completed": 128}
+    run |= {"total_output_tokens": 32894, "output_throughput": 1240.0, "mean_ttft_ms": 35.0}
+    run |= {"mean_tpot_ms": 6.43, "mean_itl_ms": 9.02, "spec_decode_num_drafts": 1000}
+    run |= {"spec_decode_draft_tokens": 2000, "spec_decode_accepted_tokens": 405}
+    file = tmp_path / "k2.json"
+    file.write_text(json.dumps(run), encoding="utf-8")
+    (group,) = calibrate_answer([file], baseline="7.03 ms batch=8").json["groups"]
+    assert group["points"][0]["gamma"] == 2
+    file.write_text(json.dumps(run | {"spec_decode_draft_tokens": 1999}), encoding="utf-8")
+    (group,) = calibrate_answer([file], baseline="7.03 ms batch=8").json["groups"]
+    assert group["points"][0]["gamma"] is None  # some rounds drafted fewer
+
+
+def test_what_cannot_be_read_names_the_tables_too(
+    specplan_cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"model_type": "llama"}', encoding="utf-8")
+    assert "A config.json is for --model" in specplan_cli("calibrate", str(config)).err
+    assert "a folder without tables" in specplan_cli("calibrate", str(tmp_path)).err
+
+
+@real
+def test_every_table_of_an_operator_fit_is_named() -> None:
+    folder = DATA / "steptime" / "llmservingsim" / "RTX4090_Llama-3.1-8B_bf16_tp1"
+    model = DATA / "models" / "meta-llama--Meta-Llama-3.1-8B_config.json"
+    (fit,) = calibrate_answer([folder], model=model).json["passes"]
+    assert all(name in fit["source"] for name in ("attention", "dense", "per_sequence"))
