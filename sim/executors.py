@@ -5,11 +5,12 @@ Both are a `concurrent.futures.Executor`; nothing else in specplan knows which o
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from multiprocessing import active_children, get_context, parent_process
 from typing import TYPE_CHECKING
@@ -66,12 +67,11 @@ def cluster(address: str, timeout_s: float = ANSWER_S) -> Iterator[Executor]:
     except ImportError:
         right = "pip install 'specplan[cluster]'"
         raise ScenarioError(Fault("--cluster needs the package distributed", right)) from None
-    try:
-        client = Client(address, timeout=timeout_s, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TypeError) as error:
+    if _who_is_there(address, timeout_s) != "Scheduler":
         wrong = f"no Dask scheduler answers at {address} within {timeout_s:g} s"
         reason = "`dask scheduler` prints its address, tcp://host:8786"
-        raise ScenarioError(Fault(wrong, reason, file="--cluster")) from error
+        raise ScenarioError(Fault(wrong, reason, file="--cluster"))
+    client = Client(address, timeout=timeout_s, set_as_default=False)  # type: ignore[no-untyped-call]
     with client:
         installed = client.run(_installed)
         if not installed:
@@ -85,6 +85,34 @@ def cluster(address: str, timeout_s: float = ANSWER_S) -> Iterator[Executor]:
             right = "install the same version there and restart the workers"
             raise ScenarioError(Fault(wrong, right, file="--cluster"))
         yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+
+
+def _who_is_there(address: str, timeout_s: float) -> str | None:
+    """Ask what listens at an address; None for no answer in time, or one that is not Dask's.
+
+    A `Client` that finds nobody takes three times its timeout to close, and one that finds a
+    stranger, such as a proxy, takes its first bytes for the size of a message.
+    """
+    from distributed.core import rpc
+    from distributed.security import Security
+
+    async def ask() -> str:
+        args = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
+        async with rpc(address, timeout=timeout_s, connection_args=args) as there:  # type: ignore[no-untyped-call]
+            found = await there.identity()
+            return str(found["type"])
+
+    answers: list[str] = []
+
+    def listen() -> None:
+        with suppress(Exception):  # a stranger's bytes may raise anything
+            answers.append(asyncio.run(asyncio.wait_for(ask(), timeout_s)))
+
+    # A notebook has a running loop in this thread; a loop of its own needs one of its own.
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    return answers[0] if answers else None
 
 
 def _installed() -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +98,27 @@ def test_nobody_answers() -> None:
     ):
         pass
     assert time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" + 64 * b"x"])
+def test_a_stranger_is_no_scheduler(says: bytes) -> None:
+    """What listens may say nothing, or what Dask would take for the size of a message."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(says)
+                connection.recv(1 << 16)
+                time.sleep(0.5)
+
+        threading.Thread(target=greet, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with (
+            pytest.raises(ScenarioError, match="no Dask scheduler answers"),
+            cluster(address, timeout_s=1),
+        ):
+            pass
 
 
 def test_no_address() -> None:
