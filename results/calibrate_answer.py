@@ -81,11 +81,12 @@ def calibrate_answer(
         raise ScenarioError(Fault(wrong, 'files, or --point "gamma=3 404 tok/s tau=2.9"'))
     stack = _stack(gpu, model, tensor_parallel, dtype)
     totals, others = read_totals(files, stated)
-    passes, others = read_pass_times(others, stack.model if stack else _model(model))
+    base = _baseline(baseline)
+    step_s = base.token_s if base else None
+    passes, others = read_pass_times(others, stack.model if stack else _model(model), step_s)
     measured, silent = _points(others, points)
     measured += points_of_totals(totals)
     passes += passes_of_totals(totals)
-    base = _baseline(baseline)
     passes = [one for one in passes if not label or one.label == label]
     kept = [one for one in measured if not label or one.label == label]
     if label and not passes and not kept:

@@ -15,6 +15,7 @@ from specplan.models import cost as costs
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from specplan.models.cost import Cost
@@ -26,6 +27,8 @@ _AXES = {
 }
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "seconds": 1.0}
 _PER_TOKEN = "_per_token"
+RELATIVE = "relative"
+_ONE_STEP = "`relative_to: 40 ms` beside `table`; for calibrate `--baseline '40 ms'`"
 _TIME_WITHOUT_UNIT = ("time", "latency", "duration", "median", "mean", "cost")
 _MOST_HOLES_NAMED = 5
 
@@ -48,17 +51,19 @@ def read_cost_table(
     outside: str = "refuse",
     provenance: str = "measured",
     source: str = "",
+    step_s: float | None = None,
 ) -> Cost:
     """Read whole-pass times: columns `batch`, `width`, perhaps `context_tokens`, and a time.
 
     The time's column ends in its unit: `ms`, `verify_us`, `latency_s`; `ms_per_token` is the time
-    of the pass over its positions, batch × width. JSON is a list of objects with these keys.
+    of the pass over its positions, batch × width. A column `relative`, or `relative_per_token`,
+    counts plain steps of `step_s`. JSON is a list of objects with these keys.
     `pads_batch` and `outside` are those of `models.cost.table`.
 
     Raises ScenarioError with all faults: missing columns and units, what is not a number, times
     that are not positive, duplicates, holes, and times that fall with width.
     """
-    rows = read_rows(path)
+    rows = read_rows(path, step_s, counted=step_s is not None)
     batches = sorted({row.batch for row in rows})
     widths = sorted({row.width for row in rows})
     contexts = sorted({row.context for row in rows})
@@ -83,8 +88,20 @@ def read_cost_table(
         raise ScenarioError(Fault(wrong, right, file=str(path))) from error
 
 
-def read_rows(path: Path) -> list[Row]:
+def counts_steps(names: Iterable[str]) -> bool:
+    """Tell whether a table of these columns holds ratios to a plain step, not times.
+
+    >>> counts_steps(["batch", "width", "relative_per_token"]), counts_steps(["batch", "ms"])
+    (True, False)
+    """
+    units = {_unit(name) for name in names}
+    return RELATIVE in units and not units & _SECONDS.keys()
+
+
+def read_rows(path: Path, step_s: float | None = None, *, counted: bool = False) -> list[Row]:
     """Read the passes of a file as they stand: any points, also some of them several times.
+
+    `step_s` is the plain step that a relative column counts; `counted`: there must be such a one.
 
     Raises ScenarioError as `read_cost_table`, but for duplicates, holes and falling times.
     """
@@ -103,7 +120,10 @@ def read_rows(path: Path) -> list[Row]:
     except ValueError as error:
         right = "a list of objects with batch, width and a time"
         raise ScenarioError(Fault(f"is not a table: {error}", right, file=str(path))) from error
-    return _parsed(path, records)
+    if counted and records and not counts_steps(name for name in records[0][1] if name):
+        right = "a column `relative` or `relative_per_token`, or no relative_to"
+        raise ScenarioError(Fault("relative_to, and no ratios to count", right, file=str(path)))
+    return _parsed(path, records, step_s)
 
 
 def _records(path: Path) -> list[tuple[int, dict[str, Any]]]:
@@ -123,7 +143,9 @@ def _records(path: Path) -> list[tuple[int, dict[str, Any]]]:
     return list(enumerate(rows, start=1))
 
 
-def _parsed(path: Path, records: list[tuple[int, dict[str, Any]]]) -> list[Row]:
+def _parsed(
+    path: Path, records: list[tuple[int, dict[str, Any]]], step_s: float | None
+) -> list[Row]:
     if not records:
         raise ScenarioError(Fault("has no rows", "one row per measured pass", file=str(path)))
     names = [name for name in records[0][1] if name]
@@ -131,7 +153,7 @@ def _parsed(path: Path, records: list[tuple[int, dict[str, Any]]]) -> list[Row]:
     if other:
         wrong = f"columns are separated by {other!r}"
         raise ScenarioError(_fault(path, 1, "", wrong, "commas, and decimal points"))
-    columns = _columns(path, names)
+    columns = _columns(path, names, step_s)
     faults: list[Fault] = []
     rows: list[Row] = []
     for place, record in records:
@@ -155,7 +177,7 @@ def _parsed(path: Path, records: list[tuple[int, dict[str, Any]]]) -> list[Row]:
     return rows
 
 
-def _columns(path: Path, names: list[str]) -> dict[str, tuple[str, float]]:
+def _columns(path: Path, names: list[str], step_s: float | None) -> dict[str, tuple[str, float]]:
     """Find the columns by name: for each field the column and the factor to seconds."""
     found: dict[str, tuple[str, float]] = {}
     faults: list[Fault] = []
@@ -167,9 +189,13 @@ def _columns(path: Path, names: list[str]) -> dict[str, tuple[str, float]]:
             right = f"a column named {' or '.join(aliases)}"
             faults.append(_fault(path, 1, "", f"column {axis} is missing", right))
     units = {name: _unit(name) for name in names}
-    timed = [name for name, unit in units.items() if unit in _SECONDS]
+    to_seconds = _SECONDS if step_s is None else {**_SECONDS, RELATIVE: step_s}
+    timed = [name for name, unit in units.items() if unit in to_seconds]
     if len(timed) == 1:
-        found["seconds"] = (timed[0], _SECONDS[units[timed[0]]])
+        found["seconds"] = (timed[0], to_seconds[units[timed[0]]])
+    elif counts_steps(names):
+        wrong = "the ratios are to a plain step, and none is stated"
+        faults.append(_fault(path, 1, "", wrong, _ONE_STEP))
     elif timed:
         right = "one column of times"
         faults.append(_fault(path, 1, "", f"columns {', '.join(timed)} are all times", right))

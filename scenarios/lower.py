@@ -63,7 +63,12 @@ def lower_cost(block: CostBlock, name: str = "") -> Cost:
         from specplan.scenarios.cost_tables import read_cost_table
 
         path = Path(block.table)
-        priced = read_cost_table(path, pads_batch=block.pads_batch, outside=block.outside)
+        priced = read_cost_table(
+            path,
+            pads_batch=block.pads_batch,
+            outside=block.outside,
+            step_s=block.relative_to,
+        )
     else:
         assert block.roofline is not None  # one alternative is always written
         priced = _roofline(block.roofline)

@@ -79,7 +79,11 @@ class CostBlock(Choice):
 
     alternatives: ClassVar = ("constant", "linear", "table", "roofline")
     bare: ClassVar = "constant"
-    belongs: ClassVar = {"outside": ("table",), "pads_batch": ("table",)}
+    belongs: ClassVar = {
+        "outside": ("table",),
+        "pads_batch": ("table",),
+        "relative_to": ("table",),
+    }
 
     constant: Duration | None = Field(
         default=None, description="The same duration for every pass; `20 ms` alone says this."
@@ -94,6 +98,11 @@ class CostBlock(Choice):
         description="Measured pass times: CSV, JSON or Parquet with batch, width, maybe "
         "context_tokens, and ms, us or s (or ms_per_token …); relative to this file; "
         "interpolated.",
+    )
+    relative_to: Duration | None = Field(
+        default=None,
+        description="table: the plain step that a column `relative` or `relative_per_token` counts "
+        "instead of a time.",
     )
     outside: Literal["refuse", "hold", "extend"] = Field(
         default="refuse",

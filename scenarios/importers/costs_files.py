@@ -29,12 +29,13 @@ _NEEDS_MODEL = "--model config.json: the table holds single operators, not passe
 
 
 def read_pass_times(
-    files: Sequence[Path], model: Model | None = None
+    files: Sequence[Path], model: Model | None = None, step_s: float | None = None
 ) -> tuple[list[PassTimes], list[Path]]:
     """Return the pass times that the files hold, and the files that are none of these tables.
 
     Tables of one system's operators (GEMMs and attention; LLMServingSim's three) are put together
-    to passes of `model`. A folder stands for the tables in it.
+    to passes of `model`; a table of ratios counts plain steps of `step_s`. A folder stands for the
+    tables in it.
 
     Raises ScenarioError: every table that cannot be used, with its reason.
     """
@@ -49,7 +50,7 @@ def read_pass_times(
             operators[kind] += rows
             named[kind] = ", ".join(filter(None, (named.get(kind), str(file))))
         elif rows:
-            found += _of_rows(rows, file)
+            found += _of_rows(rows, file, step_s)
         elif not rows and (times := _of_json(file)):
             found += times
         else:
@@ -149,7 +150,7 @@ def _operator_kind(rows: Rows) -> str:
     return "profile" if costs_profiles.is_profile(first) else ""
 
 
-def _of_rows(rows: Rows, file: Path) -> list[PassTimes]:
+def _of_rows(rows: Rows, file: Path, step_s: float | None) -> list[PassTimes]:
     name = str(file)
     if costs_llamabench.is_row(rows[0]):
         return costs_llamabench.read_rows(rows, name)
@@ -160,11 +161,14 @@ def _of_rows(rows: Rows, file: Path) -> list[PassTimes]:
         raise ScenarioError(
             Fault(f"a row cannot be used: {error}", "numbers in every row", name)
         ) from error
-    from specplan.scenarios.cost_tables import read_rows
+    from specplan.scenarios.cost_tables import counts_steps, read_rows
 
     # A table of our own: batch, width, maybe context, a time. A fit needs no whole grid.
-    passes = tuple(Pass(x.batch, x.width, x.context, x.seconds) for x in read_rows(file))
-    return [checked(PassTimes(name, "table", passes), name)]
+    passes = tuple(Pass(x.batch, x.width, x.context, x.seconds) for x in read_rows(file, step_s))
+    notes: tuple[str, ...] = ()
+    if step_s is not None and counts_steps(key for key in rows[0] if key):
+        notes = (f"ratios, counted in plain steps of {1e3 * step_s:.4g} ms",)
+    return [checked(PassTimes(name, "table", passes, notes), name)]
 
 
 def _records(file: Path) -> list[Record]:

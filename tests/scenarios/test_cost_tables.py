@@ -9,6 +9,7 @@ import pytest
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.cost_tables import read_cost_table
 from specplan.scenarios.errors import ScenarioError
+from specplan.scenarios.importers.costs_files import read_pass_times
 from specplan.scenarios.load import load
 
 GOOD = "batch,width,ms\n1,1,10\n1,5,12\n8,1,14\n8,5,20\n"
@@ -143,3 +144,32 @@ def test_files_that_are_no_table(tmp_path: Path) -> None:
 def test_rows_of_json_are_named_by_number(tmp_path: Path) -> None:
     text = json.dumps([{"batch": 1, "width": 1, "ms": 1}, {"batch": 1, "width": 2, "ms": None}])
     assert faults(written(tmp_path, text, "a.json")) == [": row 2 ms: is None (a time above 0)"]
+
+
+# Report C24 (ggml-org/llama.cpp#17034): one curve, as totals of a pass and per token of it.
+TOTALS = "batch,width,relative\n1,1,1\n1,2,1.21\n1,4,1.63\n1,8,2.56\n"
+PER_TOKEN = "batch,width,relative_per_token\n1,1,1\n1,2,0.605\n1,4,0.408\n1,8,0.32\n"
+
+
+@pytest.mark.parametrize("text", [TOTALS, PER_TOKEN])
+def test_ratios_to_a_plain_step(tmp_path: Path, text: str) -> None:
+    path = written(tmp_path, text)
+    cost = read_cost_table(path, step_s=0.040)
+    assert float(cost.seconds(1, 8)) == pytest.approx(2.56 * 0.040, rel=0.01)
+    assert float(cost.seconds(1, 1)) == 0.040
+    scenario = load("toy-20ms", [f"target.round={{table: {path}, relative_to: 40 ms}}"])
+    assert float(scenario.target_round().seconds(1, 2)) == pytest.approx(1.21 * 0.040)
+    ((passes,), _) = read_pass_times([path], step_s=0.040)
+    assert passes.verify_ratios()[-1] == pytest.approx((1, 8, 2.56))
+    assert passes.notes == ("ratios, counted in plain steps of 40 ms",)
+
+
+def test_ratios_without_a_step_and_a_step_without_ratios(tmp_path: Path) -> None:
+    path = written(tmp_path, TOTALS)
+    with pytest.raises(ScenarioError, match="the ratios are to a plain step, and none is stated"):
+        read_cost_table(path)
+    with pytest.raises(ScenarioError, match="relative_to, and no ratios to count"):
+        read_cost_table(written(tmp_path, "batch,width,ms\n1,1,10\n1,2,11\n"), step_s=0.04)
+    falling = written(tmp_path, PER_TOKEN.replace("_per_token", ""))
+    with pytest.raises(ScenarioError, match="times of whole passes"):
+        read_cost_table(falling, step_s=0.04)
