@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ CONFIG = {
     "displayModeBar": "hover",
     "displaylogo": False,
     "responsive": True,
+    "showSendToCloud": False,  # its button would send the figure to another machine
     "modeBarButtonsToRemove": ["lasso2d", "select2d"],
 }
 
@@ -145,9 +147,21 @@ def _table(title: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def _breakable(cell: str) -> str:
-    """Escape a cell, and let a path such as `scheduler.max_num_seqs` break where a reader would."""
-    text = escape(cell)
-    return text if " " in cell else text.replace(".", ".<wbr>").replace("_", "_<wbr>")
+    """Escape a cell, and let it break where `pieces` says.
+
+    >>> _breakable("a<b scheduler.max_num_seqs")
+    'a&lt;b scheduler.<wbr>max_<wbr>num_<wbr>seqs'
+    """
+    return "<wbr>".join(map(escape, pieces(cell)))
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a text behind the marks where a long word, such as the path of a field, may break.
+
+    >>> pieces("see target.round=4.5"), pieces("1,234.5 ms")
+    (['see target.', 'round=', '4.5'], ['1,234.5 ms'])
+    """
+    return re.split(r"(?<=[^\W\d][._=])(?=\S)", text)
 
 
 def _numeric(cell: str) -> bool:

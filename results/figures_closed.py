@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specplan.models.rounds import tokens_per_round_variance
-from specplan.results.closed_curves import DEEPEST, SHIFT, crossover
+from specplan.results.closed_curves import SHIFT, crossover
 from specplan.results.figures import Figure, Trace, across, layout
 from specplan.results.figures_map import heat_map, staircase
-from specplan.results.intervals import wilson
 from specplan.results.palette import (
     BREAK_EVEN,
     HIGHER,
@@ -201,56 +199,6 @@ def waterfall(prediction: Prediction) -> Figure:
     return {"data": traces, "layout": look}
 
 
-def acceptance_by_position(curves: Curves) -> Figure:
-    """Draw conditional and unconditional acceptance by draft position, pooled over requests."""
-    lists = pooled(curves)[: max(curves.point.gamma, DEEPEST)]
-    x = np.arange(1, len(lists) + 1)
-    before = np.concatenate([[1.0], lists[:-1]])
-    conditional = np.divide(lists, before, out=np.full(len(lists), np.nan), where=before > 0)
-    axes: Any = {"xaxis": {"dtick": 1}, "yaxis": {"range": [0, 1.02]}}
-    traces = [
-        {
-            "type": "scatter", "x": x, "y": y, "mode": "lines+markers", "name": name,
-            "line": {"color": colour, "dash": dash},
-            **_counted_error(curves, y, conditional=name.startswith("conditional")),
-        }
-        for name, y, colour, dash in (
-            ("unconditional, of all rounds that draft", lists, SCENARIOS[0], "solid"),
-            ("conditional, of those that came so far", conditional, SCENARIOS[1], "dash"),
-        )
-    ]  # fmt: skip
-    return {"data": traces, "layout": layout("draft position", "share accepted", 360, **axes)}
-
-
-def _counted_error(curves: Curves, shares: np.ndarray, *, conditional: bool) -> dict[str, Any]:
-    """Wilson's 95 % interval of each share, where the acceptance was stated as counted rounds."""
-    reached = curves.counted
-    if reached is None:
-        return {}
-    trials = reached[:-1] if conditional else np.full(len(reached) - 1, reached[0])
-    here = min(len(trials), len(shares))
-    low, high = wilson(shares[:here], trials[:here])
-    ends = {"array": high - shares[:here], "arrayminus": shares[:here] - low}
-    return {"error_y": {"type": "data", **ends, "thickness": 1.5}}
-
-
-def tokens_per_round(curves: Curves) -> Figure:
-    """Draw the law of committed tokens of a round at the γ that is set."""
-    lists = pooled(curves)[: curves.point.gamma]
-    at_least = np.concatenate([[1.0], lists, [0.0]])
-    share = at_least[:-1] - at_least[1:]
-    x = np.arange(1, len(share) + 1)
-    mean, spread = float(x @ share), float(tokens_per_round_variance(lists)) ** 0.5
-    line = across(x=mean, colour=BREAK_EVEN, text=f"mean {mean:.3g} ± {spread:.2g}")
-    look = layout(
-        "tokens of a round that drafts", "share of rounds", 340,
-        xaxis={"dtick": 1}, shapes=[line],
-    )  # fmt: skip
-    look["margin"]["t"] = 56  # the line's text stands above the plot, below the buttons
-    bar = {"type": "bar", "x": x, "y": share, "marker": filled(SCENARIOS[0])}
-    return {"data": [{**bar, "name": "rounds that draft"}], "layout": look}
-
-
 def tornado(curves: Curves) -> Figure:
     """Draw how far each input moves the speedup when it is 20 % lower or higher."""
     rows = curves.tornado()
@@ -271,13 +219,3 @@ def tornado(curves: Curves) -> Figure:
         )
     ]  # fmt: skip
     return {"data": traces, "layout": look}
-
-
-def pooled(curves: Curves) -> np.ndarray:
-    """A_i of a round that drafts, `(positions,)`: laws weighted by their share of the rounds."""
-    laws = curves.priced.acceptance.spread()
-    rounds = laws.weight / (1 + laws.draft_probability * laws.unconditional.sum(axis=1))
-    drafting = rounds * laws.draft_probability
-    if drafting.sum() == 0:
-        return np.zeros(laws.positions)
-    return np.asarray(drafting @ laws.unconditional / drafting.sum())

@@ -48,6 +48,7 @@ def heat_map(
     """Speedup `(y, x)` as a heat map with a border where it is 1.0, as `staircase` makes it.
 
     `look` goes to `layout`. A border that lies outside the map is left out, of the legend, too.
+    The axes end with the cells: left to itself, plotly.js makes room for the border beyond them.
     """
     traces = [_cells(x, y, z, _reach([z]))]
     if len(border[0]):
@@ -57,7 +58,22 @@ def heat_map(
                 "line": {"color": BREAK_EVEN, "width": 3}, "hoverinfo": "skip",
             }
         )  # fmt: skip
-    return {"data": traces, "layout": layout(height=480, showlegend=True, **look)}
+    drawn = layout(height=480, showlegend=True, **look)
+    for axis, middles in (("xaxis", x), ("yaxis", y)):
+        drawn[axis]["range"] = _rims(middles, logarithmic=drawn[axis].get("type") == "log")
+    return {"data": traces, "layout": drawn}
+
+
+def _rims(middles: NDArray[Any], *, logarithmic: bool) -> list[float]:
+    """Where the first cell begins and the last one ends, as an axis of plotly.js takes it.
+
+    >>> _rims(np.array([0, 1, 2]), logarithmic=False)
+    [-0.5, 2.5]
+    """
+    at = np.log10(middles) if logarithmic else np.asarray(middles, dtype=np.float64)
+    if len(at) == 1:
+        return [float(at[0]) - 0.5, float(at[0]) + 0.5]
+    return [float(1.5 * at[0] - 0.5 * at[1]), float(1.5 * at[-1] - 0.5 * at[-2])]
 
 
 def staircase(

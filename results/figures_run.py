@@ -9,7 +9,7 @@ import numpy as np
 
 from specplan.results import metrics
 from specplan.results.figures import Figure, Trace, layout
-from specplan.results.palette import PHASES, SCENARIOS, TEXT, filled
+from specplan.results.palette import HIGHER, LOWER, PHASES, SCENARIOS, TEXT, filled
 from specplan.results.tables import number
 from specplan.results.timeline import gpu_names
 from specplan.sim.state import PHASES as PHASE_NAMES
@@ -33,6 +33,14 @@ LATENCIES = {
     "e2el": "end-to-end latency (ms)",
 }
 LONGEST_SERIES = 1500
+STEPS = {
+    "closed form alone": "closed_form_alone_s",
+    "clipping": "clipping_s",
+    "batch growth": "batch_growth_s",
+    "prefill": "prefill_s",
+    "rest": "rest_s",
+}
+ROUNDING = 1e-9  # a step that is smaller, relative to the whole, is none
 GANTT_SPANS = 48  # for each GPU that is drawn: a dozen rounds and more
 
 
@@ -167,19 +175,19 @@ def summed(run: Recorded, column: str) -> tuple[Floats, Floats]:
 def gap_steps(run: Recorded) -> Figure | None:
     """Draw the way from the closed form to the simulated mean TPOT; None without one."""
     found = run.figures.get("closed_form", {})
-    names = ("closed_form_alone_s", "clipping_s", "batch_growth_s", "prefill_s", "rest_s")
     if "simulated_s" not in found:
         return None
-    steps = [*(1e3 * found[name] for name in names), 1e3 * found["simulated_s"]]
+    least_s = ROUNDING * found["simulated_s"]
+    steps = {label: found[key] for label, key in STEPS.items() if abs(found[key]) >= least_s}
+    values = [1e3 * seconds for seconds in (*steps.values(), found["simulated_s"])]
     trace = {
-        "type": "waterfall", "orientation": "h", "x": steps,
-        "y": ["closed form alone", "clipping", "batch growth", "prefill", "rest", "simulated"],
-        "measure": ["absolute", *["relative"] * 4, "total"],
-        "increasing": {"marker": {"color": PHASES["waste"]}},
-        "decreasing": {"marker": {"color": PHASES["prefill"]}},
-        "totals": {"marker": {"color": PHASES["verify"]}},
+        "type": "waterfall", "orientation": "h", "x": values, "y": [*steps, "simulated"],
+        "measure": ["absolute", *["relative"] * (len(steps) - 1), "total"],
+        "increasing": {"marker": {"color": HIGHER}},
+        "decreasing": {"marker": {"color": LOWER}},
+        "totals": {"marker": {"color": SCENARIOS[0]}},
         "connector": {"line": {"color": "#7F7F7F"}},
-        "text": [f"{step:.3g}" for step in steps], "textposition": "outside", "cliponaxis": False,
+        "text": [f"{step:.3g}" for step in values], "textposition": "outside", "cliponaxis": False,
     }  # fmt: skip
     look = layout("time per output token (ms)", "", 340, yaxis={"autorange": "reversed"})
     look["margin"]["r"] = 48  # for the number beside the longest bar

@@ -67,7 +67,7 @@ class Handoff:
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """Give the lines of a report: two claims, what was stated, each input, what is missing."""
+        """Give the lines of a report: two claims, what was stated, each input."""
         rows = [("Sampling", self.sampling)] if self.sampling else []
         rows += [("Worthwhile", self.worthwhile)]
         rows += [(name.replace("_", " "), says) for name, says in self.stated.items()]
@@ -75,8 +75,6 @@ class Handoff:
             (name, f"{kind}{': ' if source else ''}{source}")
             for name, (kind, source) in self.inputs.items()
         ]
-        if self.gaps:
-            rows.append(("Missing", "; ".join(self.gaps)))
         return rows
 
 

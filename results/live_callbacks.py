@@ -11,13 +11,19 @@ from dash import ALL, MATCH, Dash, Input, Output, State, ctx, no_update, set_pro
 from dash.exceptions import PreventUpdate
 
 from specplan.results import live_page
+from specplan.results.closed_curves import curves
 from specplan.results.figures import packed
 from specplan.results.live_controls import deepest
 from specplan.results.live_jobs import Job, Jobs
 from specplan.results.live_state import State as Sliders
 from specplan.results.live_state import named, query, read
 from specplan.results.live_view import Base, View
-from specplan.results.sections import figures_table, measured_sections, run_sections
+from specplan.results.sections import (
+    figures_table,
+    measured_sections,
+    round_sections,
+    run_sections,
+)
 from specplan.scenarios.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -265,7 +271,8 @@ def _progress(job: Job) -> list[Any]:
 
 def run_parts(run: Recorded) -> list[Any]:
     """Draw a finished simulation: its figures as a table, then pictures."""
-    sections = [*figures_table([run]), *run_sections([run])]
+    rounds = round_sections(curves(run.scenario), run) if run.scenario.gamma else ()
+    sections = [*figures_table([run]), *rounds, *run_sections([run])]
     return [live_page.drawn(section, index) for index, section in enumerate(sections)]
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from dash import dcc, html
 
-from specplan.results.export import CONFIG, STYLE
+from specplan.results.export import CONFIG, STYLE, pieces
 from specplan.results.figures import packed
 
 if TYPE_CHECKING:
@@ -150,7 +150,10 @@ def facts(rows: Iterable[Sequence[str]], caption: str) -> Any:
     """Lay names and their values out as a table."""
     body = [
         html.Tr(
-            [html.Th(name, scope="row"), *[html.Td(text, className="number") for text in values]]
+            [
+                html.Th(name, scope="row"),
+                *[html.Td(_breakable(text), className="number") for text in values],
+            ]
         )
         for name, *values in rows
     ]
@@ -158,6 +161,12 @@ def facts(rows: Iterable[Sequence[str]], caption: str) -> Any:
         html.Table([html.Caption(caption, hidden=True), html.Tbody(body)]), className="scroll",
         tabIndex=0, role="region", **_aria(label=caption),
     )  # fmt: skip
+
+
+def _breakable(text: str) -> list[Any]:
+    """Let a long word break where `pieces` says, so that a narrow screen shows all of it."""
+    parts = pieces(text)
+    return [parts[0], *(part for more in parts[1:] for part in (html.Wbr(), more))]
 
 
 def drawn(section: Section, name: int | str) -> Any:
@@ -193,8 +202,9 @@ def _slot(index: int) -> Any:
 
 
 def _figure(identity: Any, title: str, figure: Figure | None) -> Any:
+    # "auto": as wide as there is room, and as tall as the figure asks.
     graph = dcc.Graph(
-        id=identity, figure=packed(figure or EMPTY), config=_CONFIG, responsive=True,
+        id=identity, figure=packed(figure or EMPTY), config=_CONFIG, responsive="auto",
     )  # fmt: skip
     return html.Figure(graph, **_aria(label=title))
 

@@ -96,7 +96,7 @@ def _facts(scenario: Scenario, found: Prediction, point: OperatingPoint) -> list
         ("Speedup", times(float(found.speedup))),
     ]
     if scenario.gamma:
-        alpha, draft_now_s = prediction.now(scenario, found)
+        alpha, draft_now_s = prediction.now(scenario, found, point)
         rows += [
             ("Tokens per round", number(float(found.tokens_per_round))),
             ("Round", milliseconds(float(found.round_s))),

@@ -21,7 +21,7 @@ SCENARIOS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#332288", "#7A6A00")
 PLAIN = "#595959"  # plain decoding, the baseline, wherever it is drawn
 BREAK_EVEN = "#000000"
 PLATEAU = "#F0E442"  # behind a line, at a third of its strength
-LOWER, HIGHER = "#E69F00", "#0072B2"  # an input that is moved down or up
+LOWER, HIGHER = "#88CCEE", "#882255"  # moved down or up: the colours of no phase
 # Slower than plain decoding is orange, faster is blue, break-even is white.
 SPEEDUP_SCALE = (
     (0.0, "#B35806"),

@@ -6,6 +6,7 @@ import dataclasses
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -119,12 +120,17 @@ def reason(prediction: Prediction) -> str:
     return f"{says}: fewer than it costs."
 
 
-def now(scenario: Scenario, p: Prediction) -> tuple[float, float]:
-    """Give what a break-even is compared with: the equivalent iid α, and the draft step in s."""
+def now(scenario: Scenario, p: Prediction, point: OperatingPoint) -> tuple[float, float]:
+    """Give what a break-even is compared with: the equivalent iid α, and the draft step in s.
+
+    The step is that of the batch and context of the break-even.
+    """
     from specplan.models.acceptance import alpha_from_tokens_per_round
+    from specplan.scenarios.priced import Priced
 
     alpha = alpha_from_tokens_per_round(float(p.tokens_per_round), int(p.gamma))
-    return float(alpha), float(scenario.draft_step().seconds(1, 1))
+    costs = Priced(scenario, point.context_tokens).costs(point.batch, int(p.gamma))
+    return float(alpha), float(np.mean(costs.draft_step_s))
 
 
 def _text(
@@ -135,7 +141,7 @@ def _text(
     more: Sequence[tuple[str, str]],
 ) -> Group:
     title = Text.assemble((scenario.name, "bold"), ": ", (verdict(p), "bold"))
-    parts: list[RenderableType] = [title, Text(), facts([*_decision(scenario, p), *more])]
+    parts: list[RenderableType] = [title, Text(), facts([*_decision(scenario, p, point), *more])]
     if beyond is not None:
         ends = [f"γ = {gamma}: {beyond.words(int(gamma))}" for gamma in beyond.gamma]
         parts += [Text(), facts([("Extrapolated", "; ".join([beyond.border, *ends]))])]
@@ -161,7 +167,7 @@ def _place(point: OperatingPoint) -> str:
     return says
 
 
-def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
+def _decision(scenario: Scenario, p: Prediction, point: OperatingPoint) -> list[tuple[str, str]]:
     gamma = int(p.gamma)
     plain = milliseconds(float(p.baseline_tpot_s))
     rows = [
@@ -182,7 +188,7 @@ def _decision(scenario: Scenario, p: Prediction) -> list[tuple[str, str]]:
             f"{gamma + 1} tokens (γ = {gamma}, standard deviation "
             f"{float(p.tokens_per_round_variance) ** 0.5:.3g})",
         ),
-        ("Break-even", _break_even(p, *now(scenario, p))),
+        ("Break-even", _break_even(p, *now(scenario, p, point))),
         ("Best γ for these costs", best_words(scenario, p)),
         (
             "Ceilings",

@@ -94,7 +94,7 @@ def report_sections(runs: Sequence[Recorded]) -> list[Section]:
     return [
         *[section for run in runs for section in _inputs(run)],
         *figures_table(runs),
-        *closed_sections(curves(shown.scenario)),
+        *closed_sections(curves(shown.scenario), shown),
         *run_sections(runs),
         *measured_sections(list(measured.values())),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specplan.results import (
+    figures_acceptance,
     figures_closed,
     figures_load,
     figures_memory,
@@ -72,8 +73,8 @@ def _with_interval(value: float | None, ends: tuple[float, float] | None) -> str
     return f"{number(value)} ± {number((ends[1] - ends[0]) / 2, 2)}"
 
 
-def closed_sections(made: Curves) -> Iterator[Section]:
-    """Draw the closed form of one scenario."""
+def closed_sections(made: Curves, run: Recorded | None = None) -> Iterator[Section]:
+    """Draw the closed form of one scenario, and what a run of it counted beside it."""
     scenario, point, found = made.scenario, made.point, made.found
     where = f"Batch {point.batch:.3g}, context {point.context_tokens:,.0f} tokens."
     if scenario.gamma:
@@ -109,10 +110,7 @@ def closed_sections(made: Curves) -> Iterator[Section]:
                 ("One replica, batch from 1 to max_num_seqs along each curve.",),
                 figure=figures_closed.latency_throughput(made),
             )
-        yield Section(
-            "Acceptance by draft position", figure=figures_closed.acceptance_by_position(made)
-        )
-        yield Section("Tokens per round", figure=figures_closed.tokens_per_round(made))
+        yield from round_sections(made, run)
         yield Section(
             "Which input moves the answer most",
             ("Each input 20 % lower and higher, the others held.",),
@@ -127,6 +125,15 @@ def closed_sections(made: Curves) -> Iterator[Section]:
             "weights per token; plain decoding has 1.",
         ),
     )
+
+
+def round_sections(made: Curves, run: Recorded | None = None) -> Iterator[Section]:
+    """Draw what becomes of the drafts of a round, in the closed form and as a run counted it."""
+    yield Section(
+        "Acceptance by draft position",
+        figure=figures_acceptance.acceptance_by_position(made, run),
+    )
+    yield Section("Tokens per round", figure=figures_acceptance.tokens_per_round(made, run))
 
 
 def _extrapolated(made: Curves) -> tuple[str, ...]:

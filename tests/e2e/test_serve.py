@@ -20,6 +20,11 @@ HOSTILE = (
     """<script>document.title = "taken"</script><img src=x onerror="document.title='taken'">"""
 )
 
+CUT_OFF = """return Array.from(document.querySelectorAll('.scroll'))
+  .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"""
+HEIGHTS = """return Array.from(document.querySelectorAll('#closed .js-plotly-plot'))
+  .map(e => e.offsetHeight)"""
+
 
 @pytest.fixture
 def ready(browser: Any) -> Callable[[str], None]:
@@ -191,6 +196,8 @@ def test_labels_contrast_and_widths(
         for width in (400, 1600):
             assert browser.at_width(width) == width
             browser.photograph("serve", width)
+            assert browser.driver.execute_script(CUT_OFF) == [], width
+            assert browser.driver.execute_script(HEIGHTS)[0] == 320  # as the figure asks
         assert violations() == []
 
 

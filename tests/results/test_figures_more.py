@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from specplan.results import images
 from specplan.results.attainment import Attained
 from specplan.results.closed_curves import curves
 from specplan.results.export import Section
-from specplan.results.figures_closed import acceptance_by_position, speedup_by_gamma
+from specplan.results.figures_acceptance import acceptance_by_position, tokens_per_round
+from specplan.results.figures_closed import speedup_by_gamma
 from specplan.results.figures_load import slo_attainment
 from specplan.results.figures_memory import memory_bar
 from specplan.results.figures_request import token_time
+from specplan.results.figures_run import gap_steps
 from specplan.results.intervals import Interval
 from specplan.results.memory_parts import held
+from specplan.results.palette import HIGHER, LOWER, PHASES, PLAIN
 from specplan.results.recorded import record
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load
@@ -139,3 +143,69 @@ def test_images_are_written(tmp_path: Path) -> None:
     names = images.write_images([section], tmp_path / "drawn", ["svg"], force=False)
     assert names == ["01-which-gamma.svg"]
     assert (tmp_path / "drawn" / names[0]).read_text(encoding="utf-8").startswith("<svg")
+
+
+def counted_run(make_run: Any, reached: list[float], *sets: str) -> Any:
+    """Make a run whose rounds kept at least 1, 2, … drafts in these shares."""
+    found = record(make_run(sets=sets))
+    figures = {
+        **found.figures,
+        "spec_decode_per_position_acceptance_rates": reached,
+        "spec_decode_num_drafts": 400,
+    }
+    return dataclasses.replace(found, figures=figures)
+
+
+def test_a_runs_rounds_stand_beside_the_law(make_run: Any) -> None:
+    """Half of 400 rounds kept one draft or more, a fifth both: 1, 2, 3 tokens in .5, .3, .2."""
+    run, law = counted_run(make_run, [0.5, 0.2]), curves(load("toy-20ms"))
+    bars = named(tokens_per_round(law, run))
+    assert list(bars["simulated"]["y"]) == pytest.approx([0.5, 0.3, 0.2])
+    assert list(bars["closed form"]["y"]) == pytest.approx([0.5, 0.25, 0.25])
+    points = named(acceptance_by_position(law, run))["unconditional, simulated"]
+    assert list(points["y"]) == [0.5, 0.2]
+    # Wilson (1927), n = 400, p = 1/2: 0.5 ± 0.04876
+    assert points["error_y"]["array"][0] == pytest.approx(0.04876, abs=1e-5)
+    assert set(named(acceptance_by_position(law))) == set(
+        named(acceptance_by_position(law, counted_run(make_run, [])))
+    )
+
+
+def test_no_interval_where_the_rounds_of_a_request_are_alike(make_run: Any) -> None:
+    mixed = ["speculation.acceptance={alpha: 0.5, concentration: 2}"]
+    law = curves(load("toy-20ms", mixed))
+    points = named(acceptance_by_position(law, counted_run(make_run, [0.5, 0.2])))
+    assert "error_y" not in points["unconditional, simulated"]
+
+
+def test_acceptance_shows_where_it_is_extrapolated() -> None:
+    stated = ["speculation.acceptance.conditional=[.8, .7, .6]", "speculation.gamma=2"]
+    extended = [*stated, "speculation.acceptance.extend=last_ratio"]
+    assert not acceptance_by_position(curves(load("toy-20ms", stated)))["layout"]["shapes"]
+    (border,) = acceptance_by_position(curves(load("toy-20ms", extended)))["layout"]["shapes"]
+    assert border["x0"] == 3.5
+
+
+def test_a_share_has_no_interval_beyond_all_requests() -> None:
+    rows = [Attained(1.0, Interval(0.9, 0.2, 5)), Attained(2.0, Interval(0.05, 0.2, 5))]
+    (trace,) = slo_attainment({"plain decoding": rows})["data"]
+    assert list(trace["error_y"]["array"]) == pytest.approx([0.1, 0.2])
+    assert list(trace["error_y"]["arrayminus"]) == pytest.approx([0.2, 0.05])
+
+
+def test_a_step_that_is_rounding_is_not_drawn(make_run: Any) -> None:
+    found = record(make_run())
+    explained = {"closed_form_alone_s": 0.03, "clipping_s": -7e-18, "batch_growth_s": 0.01,
+                 "prefill_s": 0.0, "rest_s": 0.001, "simulated_s": 0.041}  # fmt: skip
+    figure = gap_steps(
+        dataclasses.replace(found, figures={**found.figures, "closed_form": explained})
+    )
+    assert figure is not None
+    (trace,) = figure["data"]
+    assert trace["y"] == ["closed form alone", "batch growth", "rest", "simulated"]
+    assert trace["measure"] == ["absolute", "relative", "relative", "total"]
+    assert trace["x"] == pytest.approx([30, 10, 1, 41])
+
+
+def test_what_is_no_phase_has_the_colour_of_none() -> None:
+    assert not {LOWER, HIGHER} & {*PHASES.values(), PLAIN}

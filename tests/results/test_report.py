@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from specplan.results import figures_closed, figures_run
+from specplan.results import figures_acceptance, figures_closed, figures_run, prediction
 from specplan.results.closed_curves import crossover, curves
 from specplan.results.export import Section, page
 from specplan.results.figures import packed
@@ -149,7 +149,7 @@ def test_tornado_moves_one_input_at_a_time() -> None:
 
 def test_tokens_per_round_law() -> None:
     """A = (.5, .25): 1, 2, 3 tokens with chance .5, .25, .25."""
-    figure = figures_closed.tokens_per_round(curves(load("toy-20ms")))
+    figure = figures_acceptance.tokens_per_round(curves(load("toy-20ms")))
     assert list(figure["data"][0]["y"]) == pytest.approx([0.5, 0.25, 0.25])
 
 
@@ -236,3 +236,37 @@ def test_foreign_folder(specplan_cli: Callable[..., Any], tmp_path: Path) -> Non
     assert found.code == 2
     assert "is not a result folder" in found.err
     assert not (tmp_path / "a.html").exists()
+
+
+def test_a_map_ends_with_its_cells() -> None:
+    """A border that reaches the rim makes no room beyond it: γ 0 … 12, batches 1 … 256 as log."""
+    made = curves(load("llama31-8b-eagle3-h100"))
+    drawn = figures_closed.speedup_by_batch(made)["layout"]
+    assert drawn["yaxis"]["range"] == [-0.5, 5.5]
+    low, high = drawn["xaxis"]["range"]
+    assert low == pytest.approx(-np.log10(2) / 2)  # batches 1 and 2: half a cell before 1
+    assert high > np.log10(256)
+    steps = figures_closed.speedup_by_draft_step(made)["layout"]
+    assert steps["xaxis"]["range"] == [-0.5, 5.5]
+    half = made.draft_factors()[1] * 1e3 * made.draft_step_s / 2
+    assert steps["yaxis"]["range"][0] == pytest.approx(-half)
+
+
+def test_no_button_sends_a_figure_elsewhere() -> None:
+    text = page("t", "v", [Section("f", figure=figures_closed.tornado(curves(load("toy-20ms"))))])
+    assert '"showSendToCloud": false' in text.partition("Plotly.newPlot")[2].partition("</s")[0]
+
+
+def test_long_paths_in_a_sentence_may_break() -> None:
+    table = (("what",), ("look further: --set speculation.acceptance.extend=last_ratio, 1.5x",))
+    text = page("t", "v", [Section("s", table=table)])
+    assert "speculation.<wbr>acceptance.<wbr>extend=<wbr>last_<wbr>ratio, 1.5x" in text
+
+
+def test_the_draft_step_is_that_of_the_batch_in_every_place() -> None:
+    """0.9 ms and 8 µs a sequence, 16 sequences: 1.028 ms is what a break-even is compared with."""
+    sets = ["draft.step={base: 0.9 ms, per_token: 8 us}", "scheduler.max_num_seqs=16"]
+    scenario = load("toy-20ms", [*sets, "workload.arrivals.streams=16"])
+    made = curves(scenario)
+    assert prediction.now(scenario, made.found, made.point)[1] == pytest.approx(1.028e-3)
+    assert made.draft_step_s == pytest.approx(1.028e-3)
