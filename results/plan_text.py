@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import ceil, isfinite, log
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from specplan.results.planning.sensitivity import UNCERTAINTY
+from specplan.results.plan_json import shortfalls
+from specplan.results.plan_swings import swings_text
+from specplan.results.planning.placements import REPLICAS, TOLERANCE
 from specplan.results.tables import (
     columns,
     duration,
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from specplan.results.intervals import Interval
     from specplan.results.plan_answer import Plan, Way
-    from specplan.results.planning.sensitivity import Swing
     from specplan.sim.looks import Capacity
 
 SMALLEST_FACTOR = 1.2  # what is less is told in percent
@@ -46,7 +47,7 @@ def plan_text(plan: Plan) -> Group:
     if plan.placements:
         parts += [heading("Where the draft runs"), *_placements(plan)]
     if plan.swings:
-        parts += [heading("What the rate depends on"), *_swings(plan)]
+        parts += [heading("What the rate depends on"), *swings_text(plan.swings)]
     return Group(*parts)
 
 
@@ -134,8 +135,6 @@ def _cost(spent_s: float | None, price: float | None, where: str) -> Iterator[tu
 
 def capacity_words(plan: Plan, capacity: Capacity) -> str:
     """Say which rate is met for sure and which is missed, or what is out of reach."""
-    from specplan.results.plan_answer import shortfalls
-
     if capacity.met is None:
         missing = "; ".join(
             f"{s['objective']} is out of reach by {s['times_over']:.3g}x even when idle"
@@ -149,10 +148,23 @@ def capacity_words(plan: Plan, capacity: Capacity) -> str:
         return f"{number(low)}/s a replica met, and nothing more was tried"
     which = plan.planner.objectives[capacity.missed.worst]
     why = str(which) if capacity.missed.stable else "a queue that grows without end"
-    words = f"{number(low)}/s a replica met for sure; {number(high)}/s missed ({why})"
+    apart = f"{percent(high / low - 1)} apart"
+    words = f"{number(low)}/s a replica met for sure; {number(high)}/s missed ({why}); {apart}"
     if capacity.resolved:
         return words
-    return f"{words}; wider than asked for: more --requests narrow it"
+    wider = f"wider than the {percent(capacity.tolerance)} asked for"
+    return f"{words}, {wider}: {_narrower(plan, capacity)}"
+
+
+def _narrower(plan: Plan, capacity: Capacity) -> str:
+    """Say how many requests would bring an interval inside its tolerance, by 1/√n."""
+    low, high = capacity.interval
+    assert capacity.missed is not None
+    if not capacity.missed.stable:
+        return "more --requests narrow it"
+    share = log(high / low) / log(1 + capacity.tolerance)
+    wanted = 1000 * ceil(plan.planner.trials.requests * share**2 / 1000)
+    return f"about --requests {wanted} would do"
 
 
 def crossover_words(found: Capacity) -> str:
@@ -162,7 +174,10 @@ def crossover_words(found: Capacity) -> str:
     low, high = found.interval
     if found.missed is None:
         return f"none: speculation is faster up to {number(low)}/s a replica, beyond saturation"
-    return f"speculation is faster up to {number(low)}/s a replica and slower from {number(high)}/s"
+    words = (
+        f"speculation is faster up to {number(low)}/s a replica and slower from {number(high)}/s"
+    )
+    return words if found.resolved else f"{words}; these runs cannot tell in between"
 
 
 def _gammas(plan: Plan) -> Iterator[RenderableType]:
@@ -241,51 +256,7 @@ def _placements(plan: Plan) -> Iterator[RenderableType]:
             for p in plan.placements
         ],
     )
+    found = percent(TOLERANCE)
+    yield Text(f"on {REPLICAS} replicas; these rates are searched to {found} only, on shorter runs")
     if plan.scenario.draft.transfer is None:
         yield Text("dedicated and shared are shown without transfer delay (draft.transfer)")
-
-
-def _swings(plan: Plan) -> Iterator[RenderableType]:
-    most = max(plan.swings, key=lambda s: s.rank)
-    usual = ", ".join(f"{word} ±{100 * share:g} %" for word, share in UNCERTAINTY.items())
-    yield Text(
-        f"To measure first: {most.field} ({most.evidence}); it may put the rate off by "
-        f"{_at_stake(most)} (assuming {usual})."
-    )
-    yield columns(
-        ("input", "at −10 %", "at +10 %", "known by", "at stake"),
-        [
-            (
-                s.field,
-                _end(s.lower),
-                _end(s.higher),
-                s.evidence,
-                _at_stake(s),
-            )
-            for s in plan.swings
-        ],
-    )
-    if not all(swing.steady for swing in plan.swings):
-        yield Text("unsteady: no steady state at this load; the rate is then lost, not only less")
-
-
-def _end(moved: float | None) -> str:
-    if moved is None:
-        return "unsteady"
-    return f"{100 * moved:+z.1f} %" if isfinite(moved) else "no limit"
-
-
-def _at_stake(swing: Swing) -> str:
-    """Say what an input puts at stake, as a lower bound where one end has no steady state.
-
-    >>> from specplan.results.planning.sensitivity import Swing
-    >>> _at_stake(Swing("draft.step", 0.05, -0.05, "assumed"))
-    '15.0 %'
-    >>> _at_stake(Swing("draft.step", 0.05, None, "assumed"))
-    'more than 15.0 %'
-    >>> _at_stake(Swing("draft.step", None, None, "assumed"))
-    'all of it'
-    """
-    if swing.steady:
-        return percent(swing.at_stake) if swing.at_stake < 1 else "all of it"
-    return f"more than {percent(swing.at_stake)}" if 0 < swing.at_stake < 1 else "all of it"

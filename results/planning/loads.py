@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from specplan.sim.looks import Capacity
 
 
-MOST_REQUESTS = 16_000
+LONGEST = 8  # replicas whose requests one run has at most: a fleet is no longer than that
 
 
 def _silently(_: str) -> None:
@@ -77,7 +77,7 @@ class Planner:
 
     def figures(self, scenario: Scenario, runs: int) -> dict[str, NDArray[np.float64]]:
         """Simulate so many seeds; each figure as `(runs,)`. Several replicas get more requests."""
-        requests = min(self.trials.requests * scenario.cluster.replicas, MOST_REQUESTS)
+        requests = self.trials.requests * min(scenario.cluster.replicas, LONGEST)
         return self.trials.figures(scenario, runs, requests)
 
     def capacity(

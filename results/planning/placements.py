@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from specplan.results.intervals import t_interval
+from specplan.results.intervals import Interval, t_interval
 from specplan.results.planning.loads import at_rate, gpus, with_replicas
 
 if TYPE_CHECKING:
-    from specplan.results.intervals import Interval
     from specplan.results.planning.loads import Planner
     from specplan.scenarios.schema import Scenario
     from specplan.sim.looks import Capacity
@@ -79,5 +78,7 @@ def placements(planner: Planner, scenario: Scenario, rate: float) -> list[Placed
         one = placed(scenario, placement, REPLICAS)
         tpot = shorter.figures(at_rate(one, rate), RUNS)["tpot_mean"]
         capacity = shorter.capacity(one, TOLERANCE, most_runs=RUNS)
-        found.append(Placed(placement, gpus(one), t_interval(tpot[np.isfinite(tpot)]), capacity))
+        steady = bool(np.isfinite(tpot).all())
+        per_token = t_interval(tpot) if steady else Interval(float("inf"), float("nan"), len(tpot))
+        found.append(Placed(placement, gpus(one), per_token, capacity))
     return found

@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from specplan.results.intervals import t_interval
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import override
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from specplan.results.planning.loads import Planner
     from specplan.scenarios.schema import Scenario
-    from specplan.sim.looks import Capacity
+    from specplan.sim.looks import Capacity, Look
+
+    Floats = NDArray[np.float64]
 
 STEP = 0.1
+FACTORS = (1 - STEP, 1 + STEP)
 RUNS = 4  # each paired with the run that was not moved, on the same luck
 # How far an input is usually off, by where it is from: our assumption, shown with the answer.
 UNCERTAINTY = {
@@ -43,13 +49,24 @@ class Swing:
     """What ±10 % of one input do to the rate per replica, relative, and what it is known by.
 
     An end is None where the input leaves the engine no steady state at the load it was moved at:
-    then all that is known is that the rate is lost.
+    then all that is known is that the rate is lost. `noise` is the half width of the 95 % interval
+    of the distance between the two ends.
     """
 
     field: str
     lower: float | None
     higher: float | None
     evidence: str
+    noise: float = 0.0
+
+    @property
+    def within_noise(self) -> bool:
+        """Whether these runs cannot tell the two ends apart.
+
+        >>> Swing("draft.transfer", 0.002, 0.003, "assumed", noise=0.004).within_noise
+        True
+        """
+        return self.steady and self.width <= self.noise
 
     @property
     def steady(self) -> bool:
@@ -76,18 +93,20 @@ class Swing:
         return min(1.0, self.width / (2 * STEP) * UNCERTAINTY[self.evidence])
 
     @property
-    def rank(self) -> tuple[bool, float]:
-        """Sort key: what takes the steady state away before all else, then what is at stake."""
-        return (not self.steady, self.at_stake)
+    def rank(self) -> tuple[bool, bool, float]:
+        """Sort key: what takes the steady state away, then what is at stake, noise last."""
+        return (not self.steady, not self.within_noise, self.at_stake)
 
 
 def tornado(planner: Planner, scenario: Scenario, capacity: Capacity) -> list[Swing]:
     """Move every input by ±10 % at the capacity and see what that does to it; the largest first.
 
-    Inputs that take the steady state away come before those that do not.
+    Inputs that take the steady state away come before all others, those that these runs cannot
+    tell from no effect after them.
 
     Linear: Δ ln rate = −Δ ln(worst figure)/(d ln figure/d ln rate), on the same seeds; the slope is
-    that between the two ends of the capacity. Empty where it has none.
+    that between the two ends of the capacity. Empty where it has none. The noise is that of the
+    figure, paired by seed; the slope counts as known.
     """
     met, missed = capacity.met, capacity.missed
     if met is None or missed is None or not missed.stable:
@@ -95,8 +114,7 @@ def tornado(planner: Planner, scenario: Scenario, capacity: Capacity) -> list[Sw
     planner.ask("what the rate depends on")
     worst, planner = missed.worst, planner.shorter(2)
     base = planner.look(scenario, met.load, RUNS)
-    usual = float(base.ratios[:, worst].mean())
-    if not usual > 0:
+    if not float(base.ratios[:, worst].mean()) > 0:
         return []
     rise = np.log(missed.means[worst] / met.means[worst]) if met.means[worst] > 0 else 0.0
     slope = float(rise / np.log(missed.load / met.load))
@@ -104,18 +122,24 @@ def tornado(planner: Planner, scenario: Scenario, capacity: Capacity) -> list[Sw
         return []
     swings = []
     for field in inputs(scenario):
-        ends: list[float | None] = []
-        for factor in (1 - STEP, 1 + STEP):
-            changed = scaled(scenario, field, factor)
-            if changed is None:
-                ends.append(0.0)
-                continue
-            look = planner.look(changed, met.load, RUNS)
-            ratio = float(look.ratios[:, worst].mean()) / usual
-            ends.append(_moved(ratio, slope) if look.stable else None)
-        swings.append(Swing(field, ends[0], ends[1], evidence_of(scenario, field)))
+        moved = [_ratios(planner, scaled(scenario, field, f), base, worst) for f in FACTORS]
+        ends = [_moved(float(r.mean()), slope) if np.isfinite(r).all() else None for r in moved]
+        noise = 0.0
+        if None not in ends:
+            noise = t_interval(moved[1] - moved[0]).half_width / slope
+        swings.append(Swing(field, ends[0], ends[1], evidence_of(scenario, field), noise))
     told = [s for s in swings if s.width > 1e-4 or not s.steady]
-    return sorted(told, key=lambda s: (not s.steady, s.width), reverse=True)
+    return sorted(told, key=lambda s: (not s.steady, not s.within_noise, s.width), reverse=True)
+
+
+def _ratios(planner: Planner, changed: Scenario | None, base: Look, worst: int) -> Floats:
+    """Return the worst figure of each run over its mean in the runs that were not moved, `(runs,)`.
+
+    Runs whose scenario could not be changed are those; inf without a steady state.
+    """
+    look = base if changed is None else planner.look(changed, base.load, RUNS)
+    found: Floats = look.ratios[:, worst] / float(base.ratios[:, worst].mean())
+    return found
 
 
 def _moved(ratio: float, slope: float) -> float:

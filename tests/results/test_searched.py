@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from specplan.results.closed_curves import curves
-from specplan.results.plan_answer import make_plan, plan_json
+from specplan.results.plan_answer import make_plan
+from specplan.results.plan_json import plan_json
 from specplan.results.plan_text import plan_text
 from specplan.results.planning.loads import Planner
 from specplan.results.planning.objectives import objectives_of

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from specplan.results.plan_answer import Plan, make_plan, plan_answer, plan_json
+from specplan.results.plan_answer import Plan, make_plan, plan_answer
+from specplan.results.plan_json import plan_json
 from specplan.results.plan_text import plan_text, recommendation
 from specplan.results.planning.gammas import Schedule, choices, schedule_rows, token_rates
 from specplan.results.planning.loads import Planner, at_rate, gpus, offered_rate, plain
@@ -167,6 +168,29 @@ def test_inputs_of_a_tornado_scale_one_at_a_time() -> None:
     more = scaled(scenario, "speculation.acceptance", 1.1)
     assert more is not None
     np.testing.assert_allclose(more.acceptance(2).unconditional[0], [0.55, 0.55**2])
+
+
+def test_the_tornado_knows_its_noise(plan: Plan) -> None:
+    """A slower pass costs rate for sure; what never happens (a pass of no tokens) is not shown."""
+    by = {swing.field: swing for swing in plan.swings}
+    base = by["target.round.linear.per_token"]
+    assert not base.within_noise
+    assert base.noise > 0
+    assert all(row["noise"] is not None for row in plan_json(plan)["sensitivity"])
+    sure = [swing for swing in plan.swings if swing.steady]
+    assert sorted(sure, key=lambda s: s.within_noise) == sure
+
+
+def test_a_run_has_the_requests_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What --requests says is not cut off at a number of our own."""
+    scenario = load("toy-20ms", ["workload.arrivals={rate: 1/s}"])
+    with ThreadPoolExecutor(1) as executor:
+        objectives = objectives_of(scenario, ["queue mean < 1 s"])
+        planner = Planner.on(executor, objectives, requests=20_000)
+    asked: list[int] = []
+    monkeypatch.setattr(planner.trials, "figures", lambda _s, _r, n: asked.append(n))
+    planner.figures(scenario, 2)
+    assert asked == [20_000]
 
 
 def test_evidence_is_that_of_the_block_then_of_the_record() -> None:

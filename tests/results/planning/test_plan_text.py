@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from specplan.results.planning.rates import Fleet
 from specplan.results.planning.sensitivity import Swing
 from specplan.scenarios.load import load
 from specplan.sim.looks import Capacity, Look
+from specplan.sim.trials import Trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,6 +117,45 @@ def test_lines_of_the_page(made: Plan, printed: Callable[..., str]) -> None:
     assert "To measure first: draft.step" in text
     assert "unsteady: no steady state at this load" in text
     assert "1 GPUs" not in text
+
+
+def test_a_swing_that_noise_explains_is_called_noise(
+    made: Plan, printed: Callable[..., str]
+) -> None:
+    """Ends of one sign, closer together than their interval, are no finding."""
+    noise = Swing("draft.transfer", 0.002, 0.003, "assumed", noise=0.004)
+    sure = Swing("target.round", 0.02, -0.02, "measured", noise=0.01)
+    assert noise.within_noise
+    assert not sure.within_noise
+    assert sure.rank > noise.rank
+    lines = page(replace(made, swings=[sure, noise]), printed).splitlines()
+    row = next(line for line in lines if line.startswith("draft.transfer"))
+    assert row.split() == [
+        "draft.transfer",
+        "+0.2",
+        "%",
+        "+0.3",
+        "%",
+        "0.4",
+        "%",
+        "assumed",
+        "noise",
+    ]
+    assert any("To measure first: target.round" in line for line in lines)
+    only = " ".join(page(replace(made, swings=[noise]), printed).split())
+    assert "cannot tell what any input does from noise" in only
+    assert "To measure first" not in only
+
+
+def test_an_interval_wider_than_asked_for_says_how_wide_and_what_would_narrow_it(
+    made: Plan, printed: Callable[..., str]
+) -> None:
+    """1/√n: ln(2.42/2)/ln 1.1 = 2, so four times 2,000 requests."""
+    planner = replace(made.planner, trials=Trials(lambda _: {}, None, 2000))  # type: ignore[arg-type]
+    wide = replace(made, planner=planner, ways={**made.ways, "plain": way(2.0, 2.42)})
+    told = " ".join(page(wide, printed).split())
+    assert "2/s a replica met for sure; 2.42/s missed (tpot p95 ≤ 1 s); 21.0 % apart, wider" in told
+    assert "than the 10.0 % asked for: about --requests 8000 would do" in told
 
 
 def test_no_input_takes_more_than_all_of_the_rate() -> None:
