@@ -6,7 +6,7 @@ figures allow; what fits within print rounding wins, else what fits within `NOIS
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,12 @@ from specplan.models.conversions import (
 )
 from specplan.models.counts import CountReading, Warned, read_counts
 from specplan.models.evidence import Evidence, combinations
+from specplan.models.inferred_gamma import (
+    GAMMAS_TRIED,
+    SHARES_OF_GAMMA,
+    how_inferred,
+    other_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,10 +36,6 @@ if TYPE_CHECKING:
 
 NOISE = 0.05
 """Relative disagreement in τ up to which figures are one measurement told twice."""
-
-GAMMAS_TRIED = range(1, 129)
-"""Draft lengths searched when none is stated; vLLM's own maximum is 128."""
-
 
 MOST_DRAFTS = 1000
 """Largest γ that scenarios take, too."""
@@ -93,7 +95,18 @@ def interpret(evidence: Evidence) -> tuple[Reading, ...]:
                 failures.append(error)
     if not fits:
         raise min(failures, key=lambda error: error.args[1] if len(error.args) > 1 else np.inf)
-    return _best(fits)
+    best = _best(fits)
+    return best if gamma is not None or lengths else tuple(_told(reading) for reading in best)
+
+
+def _told(reading: Reading) -> Reading:
+    """Say where a γ is from that nobody stated; refuse one that another name would settle."""
+    found = how_inferred(reading)
+    if found is None:
+        return reading
+    if settled := other_name(reading):
+        raise ContradictionError(settled)
+    return replace(reading, warnings=(*reading.warnings, found))
 
 
 def _refuse_longer_rounds(histogram: Sequence[float], gamma: int | None) -> None:
@@ -119,7 +132,7 @@ def _gammas(
     """Return the draft lengths to try: the known one, or those that a share and a τ can settle."""
     if gamma is not None:
         return [gamma]
-    need = [s for s in combination if s.reading in {"acceptance_rate", "efficiency", "alpha"}]
+    need = [s for s in combination if s.reading in SHARES_OF_GAMMA]
     known = [s for s in combination if s.tokens_per_round(None) is not None]
     if need and known and (counts is None or counts.drafted_per_round is None):
         return list(GAMMAS_TRIED)

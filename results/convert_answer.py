@@ -40,11 +40,11 @@ RANDOM_DATASETS = ("random", "synthetic", "random_ids", "sonnet")
 
 _SETTLES = {
     "length": "whether it counts the bonus token: accepted/drafted, counts or a per-position list"
-    " of the same run settles it, and so does --engine",
+    " of the same run settles it",
     "rate": "what was divided by what: counts (accepted, drafted, drafts), or the acceptance"
-    " length of the same run with gamma, settles it, and so does --engine",
+    " length of the same run with gamma, settles it",
     "positions": "whether each rate is given that the one before was accepted: the acceptance"
-    " length of the same run settles it, and so does --engine",
+    " length of the same run settles it",
 }
 
 
@@ -121,7 +121,7 @@ def _answer(stated: Stated) -> Answer:
         json = {
             "ambiguous": True,
             "usual_reading": rows[0]["reading"],
-            "settle_with": _settle(readings),
+            "settle_with": _settle(readings, stated.evidence.engine),
             "readings": rows,
         }
     return Answer(json, convert_text(rows), _notes(rows, json))
@@ -261,20 +261,37 @@ def _missing(row: Mapping[str, Any]) -> list[str]:
     return missing
 
 
-def _settle(readings: tuple[Reading, ...]) -> list[str]:
+def _settle(readings: tuple[Reading, ...], engine: str | None) -> list[str]:
     open_names = [
         name
         for name in readings[0].chosen
         if len({reading.chosen[name] for reading in readings}) > 1
     ]
-    return [f"{name}: {_SETTLES[name]}" for name in open_names if name in _SETTLES]
+    asked = [name for name in open_names if name in _SETTLES]
+    if len(readings[0].chosen) > 1 and readings[0].gamma is not None:
+        return [f"{name}: the other figures fit each of them; counts settle it" for name in asked]
+    beside = ", and so does --engine" if engine is None else f" ({engine} prints either)"
+    return [f"{name}: {_SETTLES[name]}{beside}" for name in asked]
 
 
 def _notes(rows: list[dict[str, Any]], json: Mapping[str, Any]) -> list[str]:
-    notes = [
-        warning["text"]
-        for warning in {w["code"]: w for row in rows for w in row["warnings"]}.values()
-    ]
+    told: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        for warning in row["warnings"]:
+            told.setdefault(warning["text"], []).append(row)
+    notes = []
+    for text, under in told.items():
+        readings = " or ".join(_named(row, rows) for row in under)
+        notes.append(text if len(under) == len(rows) else f"{readings}: {text}")
     if json["ambiguous"]:
         notes += [f"more than one reading fits. {line}" for line in json["settle_with"]]
     return notes
+
+
+def _named(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Name one reading of several by what is read differently in them."""
+    return ", ".join(
+        f"{name} = {chosen}"
+        for name, chosen in row["reading"].items()
+        if any(other["reading"].get(name) != chosen for other in rows)
+    )

@@ -80,6 +80,52 @@ def test_d03_one_round_time(length: str, tok_s: str) -> None:
     assert answer["round_s"] == pytest.approx(10.88e-3, rel=0.005)
 
 
+@pytest.mark.parametrize(("length", "rate"), [("2.17", ".54"), ("1.95", ".49"), ("1.80", ".45")])
+def test_d03_an_old_rate_under_the_new_name_finds_no_gamma(length: str, rate: str) -> None:
+    """Denominator of the case: 4.0, so γ 3; (τ − 1)/rate is no whole number."""
+    with pytest.raises(ScenarioError, match=r"no whole gamma .* fit gamma 3 exactly"):
+        convert(acceptance_length=length, acceptance_rate=rate)
+    assert convert(acceptance_length=length, efficiency=rate)["gamma"] == 3
+    assert "gamma_inferred" not in codes(convert(acceptance_length=length, gamma="3"))
+
+
+@pytest.mark.parametrize(
+    ("figures", "gamma", "says"),
+    [
+        ({"acceptance_length": "3.4928", "acceptance_rate": ".3116"}, 8, "give 8, taken as 8"),
+        ({"acceptance_length": "3.3616", "alpha": ".8"}, 4, "fit 4 best"),
+        ({"accepted": "31", "drafted": "33", "emitted": "64"}, 1, "1 drafted in each round"),
+    ],
+)
+def test_a_gamma_that_nobody_stated_says_where_it_is_from(
+    figures: dict[str, str], gamma: int, says: str
+) -> None:
+    answer = convert_answer(figures)
+    assert answer.json["gamma"] == gamma
+    assert any("gamma is not stated" in note and says in note for note in answer.notes)
+
+
+def test_notes_of_several_readings_say_which_one_they_are_about() -> None:
+    """C38, one stream: 3.894 if unconditional, 3.837 if conditional, 3.879 measured."""
+    answer = convert_answer(
+        {"gamma": "3", "positions": "99.2,95.5,94.7", "acceptance_length": "3.879"}
+    )
+    disagree = [note for note in answer.notes if "disagree" in note]
+    assert [note.partition(":")[0] for note in disagree] == [
+        "positions = unconditional",
+        "positions = conditional",
+    ]
+    assert answer.json["settle_with"] == [
+        "positions: the other figures fit each of them; counts settle it"
+    ]
+
+
+def test_what_would_settle_it_was_not_given_already() -> None:
+    open_question = convert(gamma="4", length="2.5", engine="tensorrt-llm")
+    assert "so does --engine" not in open_question["settle_with"][0]
+    assert "so does --engine" in convert(gamma="4", length="2.5")["settle_with"][0]
+
+
 def test_d03_a_rate_above_one_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"1\.2 is above 1"):
         convert(rate="1.2")
