@@ -13,6 +13,7 @@ from specplan.models.long_run import RoundFigures, round_figures
 from specplan.models.rounds import finite_output, generation_s_moments
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
     from specplan.models.acceptance import Acceptance
@@ -56,6 +57,19 @@ class Prediction:
     draft_steps: Floats
     generation_s: Floats
     baseline_generation_s: Floats
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row a point, the last dimension fastest, and one column a field."""
+        import pandas as pd
+
+        columns = {one.name: np.ravel(getattr(self, one.name)) for one in fields(self)}
+        return pd.DataFrame(columns)
+
+    def _repr_html_(self) -> str:
+        """Show the figures in a notebook: one point as a column, a grid as rows."""
+        table = self.to_pandas()
+        shown = table.T.rename(columns={0: ""}) if len(table) == 1 else table
+        return str(shown.to_html(max_rows=40, notebook=True))
 
 
 def predict(

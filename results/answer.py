@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,8 @@ class Answer:
 
     >>> Answer(json={"speedup": 1.25}, text="1.25x").exit_code
     0
+    >>> print(Answer(json={"speedup": 1.25}, text="1.25x"))
+    1.25x
     """
 
     json: dict[str, Any]
@@ -27,10 +29,18 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """Show in a notebook what the terminal shows."""
+        printed = self._printed(100)
+        return printed.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+
+    def __str__(self) -> str:
+        """Return what the terminal shows, 80 columns wide."""
+        return self._printed(80).export_text().rstrip()
+
+    def _printed(self, width: int) -> Console:
         import io
 
         from rich.console import Console
 
-        console = Console(record=True, file=io.StringIO(), width=100, highlight=False)
+        console = Console(record=True, file=io.StringIO(), width=width, highlight=False)
         console.print(self.text)
-        return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+        return console

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from specplan.results.plan_json import shortfalls
 from specplan.results.plan_swings import swings_text
-from specplan.results.planning.placements import REPLICAS, TOLERANCE
+from specplan.results.planning.placements import REPLICAS, RUNS
 from specplan.results.tables import (
     columns,
     duration,
@@ -256,7 +256,6 @@ def _placements(plan: Plan) -> Iterator[RenderableType]:
             for p in plan.placements
         ],
     )
-    found = percent(TOLERANCE)
-    yield Text(f"on {REPLICAS} replicas; these rates are searched to {found} only, on shorter runs")
+    yield Text(f"on {REPLICAS} replicas, by at most {RUNS} shorter runs a load: coarser than above")
     if plan.scenario.draft.transfer is None:
         yield Text("dedicated and shared are shown without transfer delay (draft.transfer)")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
+from math import ceil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,13 +68,28 @@ def asking(what: str) -> None:
 
 def _lines(what: str) -> Callable[[int, int], None]:
     """Write one line every `LINE_EVERY_S`, none for work that is shorter than that."""
-    last = time.perf_counter()
+    begun = last = time.perf_counter()
+    first: int | None = None  # what was there at the first call is not this work's pace
 
     def report(done: int, total: int) -> None:
-        nonlocal last
+        nonlocal last, first
         now = time.perf_counter()
+        first = done - 1 if first is None else first
         if now - last >= LINE_EVERY_S and done < total:
             last = now
-            sys.stderr.write(f"{what}: {done:,} of {total:,}\n")
+            left_s = (now - begun) * (total - done) / max(done - first, 1)
+            sys.stderr.write(f"{what}: {done:,} of {total:,}, about {_span(left_s)} left\n")
 
     return report
+
+
+def _span(seconds: float) -> str:
+    """Write a rough time.
+
+    >>> _span(4.2), _span(250.0), _span(7000.0)
+    ('5 s', '5 min', '2 h')
+    """
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds > size * 1.5:
+            return f"{ceil(seconds / size)} {unit}"
+    return f"{ceil(seconds)} s"

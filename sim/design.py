@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -104,15 +105,32 @@ def design_of(values: Mapping[str, Any]) -> Design:
     """
     groups = []
     for name, given in values.items():
+        if not isinstance(given, Iterable):
+            right = f"a list, [{given}], a range or a text such as '1,2,4'"
+            raise ScenarioError(Fault(f"{given} is one value, no values", right, field=str(name)))
         if isinstance(name, tuple):
-            columns = zip(*given, strict=True)
-            pairs = zip(name, columns, strict=True)
-            groups.append(tuple(axis_of(path, tuple(map(str, c))) for path, c in pairs))
+            columns = zip(*_rows(name, given), strict=True)
+            groups.append(
+                tuple(axis_of(path, column) for path, column in zip(name, columns, strict=True))
+            )
         elif isinstance(given, str):
             groups.append((parse_axis(f"{name}={given}"),))
         else:
             groups.append((axis_of(name, tuple(map(str, given))),))
     return _checked(tuple(groups))
+
+
+def _rows(names: tuple[str, ...], given: Iterable[Any]) -> list[tuple[str, ...]]:
+    """Return the rows of fields that move together. Raises ScenarioError for another length."""
+    rows = []
+    for row in given:
+        values = (row,) if isinstance(row, str) or not isinstance(row, Iterable) else tuple(row)
+        if len(values) != len(names):
+            wrong = f"{row} is no row of {len(names)} values"
+            right = "one value for each field: (1, '5 ms')"
+            raise ScenarioError(Fault(wrong, right, field=", ".join(names)))
+        rows.append(tuple(map(str, values)))
+    return rows
 
 
 def _group(text: str) -> tuple[Axis, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
     from specplan.scenarios.schema import Scenario
@@ -72,7 +74,7 @@ class GapHistogram:
         return float(self.sums_s[place] / self.counts[place])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """One simulated run.
 
@@ -115,6 +117,23 @@ class Run:
     def drafting_rounds(self) -> int:
         """Rounds that proposed at least one token."""
         return int(self.kept_rounds.sum())
+
+    def __repr__(self) -> str:
+        state = ", interrupted" if self.interrupted else ", saturated" if self.saturated else ""
+        return (
+            f"Run({self.scenario.name}, seed {self.scenario.seed}: {self.duration_s:,.4g} s, "
+            f"{self.rounds:,} rounds in {self.engine_steps:,} engine steps{state})"
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the requests, one row each, in order of arrival."""
+        import pandas as pd
+
+        return pd.DataFrame(self.requests)
+
+    def _repr_html_(self) -> str:
+        """Show the run and its requests in a notebook."""
+        return f"<p>{escape(repr(self))}</p>" + self.to_pandas().to_html(max_rows=10, notebook=True)
 
 
 def saturation(

@@ -60,7 +60,7 @@ FIGURES = (
 BANDS = ("speedup", "tokens_per_round")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Grid:
     """A finished sweep: one row a point, the last group of fields fastest.
 
@@ -93,10 +93,12 @@ class Grid:
 
         return pd.DataFrame(self.columns)
 
+    def __repr__(self) -> str:
+        return f"Grid({self.name}: {len(self.design):,} points, {self.by})"
+
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
-        about = f"<p>{escape(self.name)}: {len(self.design):,} points, {self.by}</p>"
-        return about + self.to_pandas().to_html(max_rows=20, notebook=True)
+        return f"<p>{escape(repr(self))}</p>" + self.to_pandas().to_html(max_rows=20, notebook=True)
 
 
 def at(scenario: Scenario, settings: Iterable[str]) -> Scenario:

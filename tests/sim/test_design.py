@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -77,3 +77,17 @@ def test_python_forms_say_the_same_as_the_command_line() -> None:
     written = parse_design(["speculation.gamma=0..2", "draft.step=5ms..6ms:3"])
     made = design_of({"speculation.gamma": range(3), "draft.step": "5ms..6ms:3"})
     assert list(made.points()) == list(written.points())
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"speculation.gamma": 3}, r"speculation\.gamma: 3 is one value"),
+        ({("a", "b"): [(1, "5 ms"), (2,)]}, r"a, b: \(2,\) is no row of 2 values"),
+        ({("a", "b"): [1, 2]}, r"a, b: 1 is no row of 2 values"),
+        ({("a", "b"): ["xy"]}, r"a, b: xy is no row of 2 values"),
+    ],
+)
+def test_python_values_that_are_no_design(values: dict[Any, Any], says: str) -> None:
+    with pytest.raises(ScenarioError, match=says):
+        design_of(values)
