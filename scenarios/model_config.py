@@ -169,7 +169,12 @@ def _attention(config: ConfigFields, kind: str) -> AnyAttention:
             config.count("qk_nope_head_dim"),
             config.count("v_head_dim"),
         )
-    head_dim = config.optional("head_dim") or config.count("hidden_size") // heads
+    head_dim = config.optional("head_dim")
+    if not head_dim:
+        head_dim, left = divmod(config.count("hidden_size"), heads)
+        if left and config.optional("hidden_size"):
+            right = f"a `head_dim`, or a hidden_size that {heads} heads share"
+            config.fault("head_dim", "is missing", right)
     kv_heads = config.optional("num_key_value_heads", default=heads) or heads
     sliding = kind in {"sliding_attention", "chunked_attention"}
     shared = bool(config.get("attention_k_eq_v", default=False)) and not sliding
@@ -177,6 +182,8 @@ def _attention(config: ConfigFields, kind: str) -> AnyAttention:
         head_dim = config.optional("global_head_dim", default=head_dim)
         if shared:
             kv_heads = config.optional("num_global_key_value_heads", default=kv_heads)
+    if heads % kv_heads:
+        config.fault("num_key_value_heads", f"is {kv_heads}", f"a divisor of the {heads} heads")
     window = config.count("sliding_window", "attention_chunk_size") if sliding else 0
     gate = bool(config.get("attn_output_gate", default=False))
     return Attention(heads, kv_heads, head_dim, window, gate, shared)

@@ -180,6 +180,16 @@ def test_missing_field_of_a_nested_config(tmp_path: Path) -> None:
         read_model(path)
 
 
+def test_heads_that_do_not_go_into_each_other(tmp_path: Path) -> None:
+    fields = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 9}
+    fields |= {"num_attention_heads": 8, "intermediate_size": 64}
+    with pytest.raises(ScenarioError, match=r"num_key_value_heads: is 5 \(a divisor of the 8"):
+        read_model(write(tmp_path, **fields, num_key_value_heads=5))
+    with pytest.raises(ScenarioError, match=r"head_dim: is missing \(a `head_dim`, or a"):
+        read_model(write(tmp_path, **{**fields, "hidden_size": 65}))
+    assert read_model(write(tmp_path, **{**fields, "hidden_size": 65, "head_dim": 16}))
+
+
 def test_unknown_model_type_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"model_type: 'qwen3moe' is not known .*'qwen3_moe'"):
         read_model(write(tmp_path, model_type="qwen3moe"))
