@@ -21,6 +21,8 @@ def unusable(row: Row) -> str:
     """Say why no scenario can stand for the row; "" where one can."""
     if row.diagnosis is None or not row.point.gamma or not row.point.token_s:
         return _MISSING
+    if row.point.gamma % 1:
+        return f"γ = {row.point.gamma:g} is a mean, and a scenario drafts a whole number of tokens"
     measured = row.diagnosis.measured
     if row.diagnosis.impossible:
         if measured.round_s < measured.step_s:

@@ -47,6 +47,13 @@ def _number(text: str) -> float:
     return value
 
 
+def _count(text: str) -> float:
+    value = _number(text)
+    if value < 1:
+        raise UnitError(f"`{text}` is less than one sequence", "1 or more")
+    return value
+
+
 def _time(text: str) -> float:
     value = parse_clock(text)
     if value <= 0:
@@ -57,7 +64,7 @@ def _time(text: str) -> float:
 # Key of a line: what it is read as, and what it states.
 _KEYS: dict[str, tuple[Callable[[str], float], str]] = {
     "gamma": (_number, "γ, drafted tokens of a round; 0 is plain decoding"),
-    "batch": (_number, "sequences decoded together (1)"),
+    "batch": (_count, "sequences decoded together (1)"),
     "context": (_number, "cached tokens of a sequence"),
     "tau": (_number, "tokens of a round, with the bonus token"),
     "accepted_per_round": (_number, "accepted drafts of a round, without the bonus token"),
@@ -109,7 +116,7 @@ def parse_point(text: str) -> Point:
     draft_s = values.get("draft_round")
     if draft_s is None and "draft" in values and steps is not None:
         draft_s = values["draft"] * steps
-    batch = values.get("batch", 1.0) or 1.0
+    batch = values.get("batch", 1.0)
     token_s = values.get("tpot")
     if "speed" in values:
         token_s = _same(text, "tok/s", batch / values["speed"], "tpot", token_s)

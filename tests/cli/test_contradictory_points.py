@@ -68,6 +68,7 @@ def test_a_round_shorter_than_a_step(specplan_cli: Cli) -> None:
         ("5 ms", "gamma=3 300 tok/s tau=4.8", "τ = 4.8 is above γ + 1 = 4"),
         ("5 ms", "gamma=3 300 tok/s tau=nan", "tau=nan: `nan` is not finite"),
         ("5 ms", "gamma=3 300 tok/s tau=-1", "tau=-1: `-1` is below 0"),
+        ("5 ms", "gamma=3 300 tok/s tau=2 batch=0", "batch=0: `0` is less than one sequence"),
         ("0 ms", FIRST, "--baseline 0 ms: "),
         ("fast", FIRST, "--baseline fast: "),
     ],
@@ -118,3 +119,10 @@ def test_a_baseline_of_another_batch_gives_no_speedup(specplan_cli: Cli) -> None
     alike = _calibrate(specplan_cli, point, baseline="12ms batch=8")
     assert "1.806x" in alike.out  # 12 ms · 1204 / 8
     assert alike.code == 0
+
+
+def test_a_mean_gamma_is_diagnosed_and_gives_no_scenario(specplan_cli: Cli) -> None:
+    found = _calibrate(specplan_cli, "gamma=3.5 404 tok/s tau=2.9")
+    assert found.code == 1
+    assert "γ = 3.5 pays" in " ".join(found.out.split())
+    assert "γ = 3.5 is a mean" in found.err
