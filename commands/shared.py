@@ -108,7 +108,7 @@ def show(make: Callable[[], Answer], as_json: bool) -> None:
         with _plain_warnings():
             answer = make()
         print_answer(answer, as_json)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):  # the latter: at a question, also by Ctrl-D
         leave("interrupted; nothing was written", INTERRUPTED)
     except UnwritableError as error:
         raise typer.Exit(unwritable(error.__cause__)) from None

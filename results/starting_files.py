@@ -102,8 +102,8 @@ def _costs(found: FromFiles, evidence: Sequence[Evidence]) -> None:
         data = parse_source(blocks[0], "calibrate").data
         spoken = data["speculation"]
         costs = {"round": data["target"]["round"], "step": data["target"]["step"]}
-        known = {name: spoken[name] for name in ("gamma", "overhead", "acceptance", "method")
-                 if name in spoken}  # fmt: skip
+        told = ("gamma", "overhead", "extra_draft_step", "acceptance", "method")
+        known = {name: spoken[name] for name in told if name in spoken}
         answers = {**costs, "draft_step": data["draft"]["step"], **known}
         found.add({name: _flow(value) for name, value in answers.items()}, names)
         if "drafting included" in blocks[0]:
@@ -114,6 +114,21 @@ def _costs(found: FromFiles, evidence: Sequence[Evidence]) -> None:
             )
     elif len(plain) == 1:
         found.add({"step": _measured(plain[0])}, names)
+    if not blocks:
+        found.notes.extend(_unused(point) for point in points if point not in plain[:1])
+
+
+def _unused(point: Point) -> str:
+    """Name the times of a run from which no cost follows: they may contradict what is assumed."""
+    times = [
+        f"{format_duration(float(f'{time_s:.4g}'))} a {what}"
+        for time_s, what in ((point.token_s, "token"), (point.round_s, "round"))
+        if time_s
+    ]
+    return (
+        f"not used: {', '.join(times)} of {point.source}; costs follow from a run without "
+        "speculation and one of a known γ (`specplan calibrate` says what is missing)"
+    )
 
 
 def _measured(plain: Point) -> str:
@@ -123,16 +138,23 @@ def _measured(plain: Point) -> str:
 
 def _acceptance(found: FromFiles, evidence: Sequence[Evidence]) -> None:
     grouped = pool.groups(evidence)
-    stated = len(grouped) + ("acceptance" in found.answers)
-    if grouped and stated > 1:
-        wrong = f"the files state {stated} acceptances"
-        raise ScenarioError(
-            Fault(wrong, "files of one; `specplan acceptance import` shows them all")
-        )
+    stated = [_shown(pool.pool(group)) for group in grouped]
+    if "acceptance" in found.answers:
+        stated.insert(0, f"γ {found.answers['gamma']} of {found.sources['acceptance']}")
+    if grouped and len(stated) > 1:
+        wrong = f"the files state {len(stated)} acceptances: {'; '.join(stated)}"
+        raise ScenarioError(Fault(wrong, "leave out the files of all but one"))
     for group in grouped:
         fields = speculation(pool.pool(group))
         found.add({name: _flow(one) for name, one in fields.items()},
                   [one.source.file for one in group])  # fmt: skip
+
+
+def _shown(one: Evidence) -> str:
+    gamma = "unknown γ" if one.gamma is None else f"γ {one.gamma}"
+    tau = f", τ {one.tokens_per_round:.4g}" if one.tokens_per_round else ""
+    label = f" {one.label}" if one.label else ""
+    return f"{gamma}{tau} of {PurePath(one.source.file).name}{label}"
 
 
 def _load(found: FromFiles, evidence: Sequence[Evidence]) -> None:
@@ -150,6 +172,9 @@ def _load(found: FromFiles, evidence: Sequence[Evidence]) -> None:
             shown = f"{{streams: {value}}}" if key == "arrivals" else str(value)
             wide = {"max_num_seqs": str(value)} if key == "arrivals" and value > _PLACES else {}
             found.add({key: shown, **wide}, [file for _, file in stated])
+        elif len(values) > 1:
+            listed = ", ".join(map(str, sorted(values)))
+            found.notes.append(f"{key}: the files differ ({listed}), so it is assumed")
 
 
 def _flow(value: Any) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from specplan.models.statements import LENGTHS, READINGS, SHARES
 from specplan.scenarios.batch import HINT
 from specplan.scenarios.errors import Fault, nearest, shortened
 from specplan.scenarios.overrides import block_at
@@ -147,6 +148,8 @@ def _sentence(detail: ErrorDetails, path: Path_) -> tuple[str, str]:
 def _known_keys(loc: tuple[int | str, ...], path: Path_) -> str:
     block = block_at(tuple(str(step) for step in loc[:-1])) or block_at(path[:-1])
     valid = list(block.model_fields) if block else []
+    if path[-2:-1] == ("acceptance",) and path[-1] in {*LENGTHS, *SHARES, *READINGS}:
+        return f"`specplan acceptance convert gamma=4 {path[-1]}=…` says what it is here"
     close = nearest(path[-1], valid)
     if "batch" in path[-1] and close is None:
         return HINT

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specplan.scenarios.errors import Fault, ScenarioError, nearest
+from specplan.scenarios.errors import Fault, ScenarioError, nearest, shortened
 from specplan.scenarios.load import validated
 from specplan.scenarios.source import parse_source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,17 @@ QUESTIONS = (
 # What the files of an engine may tell, and nobody is asked.
 _TOLD = {
     "overhead": "0 ms",
+    "extra_draft_step": "false",
     "draft_probability": "",
     "evidence": '"assumed: answers to specplan init"',
 }
 
 _NO_SHARE = "# draft_probability: 0.43"
+# Where an answer stands in the scenario, if not under its own name.
+_PLACES: dict[tuple[str, ...], str] = {
+    ("target", "prefill"): "prefill_per_token",
+    ("draft", "step"): "draft_step",
+}
 _TEMPLATE = """\
 # A scenario of specplan. Try:
 #   specplan predict {file}      the closed form: is it faster, and why
@@ -78,7 +84,7 @@ speculation:
   method: {method}
   gamma: {gamma}
   overhead: {overhead}                 # per round: scheduling, sampling, launches
-  acceptance: {acceptance}
+{extra_draft_step}  acceptance: {acceptance}
   # extend: last_ratio           # within the braces: acceptance beyond the γ that was measured
   # acceptance: {{unconditional: [0.7, 0.45, 0.3, 0.2]}}     # vLLM's per-position rates
   {draft_probability}      # n-gram: share of rounds that propose anything
@@ -113,9 +119,9 @@ record:                          # shown in every report; gaps are named
 def starter(answers: Mapping[str, str] | None = None, file: str = "scenario.yaml") -> str:
     """Write a commented scenario from answers to `QUESTIONS`; what is not answered has a default.
 
-    `overhead`, `draft_probability` and `evidence` may be answered, too. The text is validated
-    before it is returned. Raises ScenarioError for an unknown question and for answers that make no
-    scenario.
+    `overhead`, `extra_draft_step`, `draft_probability` and `evidence` may be answered, too. The
+    text is validated before it is returned. Raises ScenarioError for an unknown question and for
+    answers that make no scenario; it names the answer, as there is no file yet.
 
     >>> "gamma: 5" in starter({"gamma": "5"})
     True
@@ -131,11 +137,39 @@ def starter(answers: Mapping[str, str] | None = None, file: str = "scenario.yaml
     filled["round"] = filled["round"] or filled["step"]
     share = filled["draft_probability"]
     filled["draft_probability"] = f"draft_probability: {share}" if share else _NO_SHARE
-    several = [key for key, value in filled.items() if "\n" in value]
+    extra = filled["extra_draft_step"]
+    filled["extra_draft_step"] = "" if extra == "false" else f"  extra_draft_step: {extra}\n"
+    several = [key for key, value in given.items() if "\n" in value]
     if several:
         raise ScenarioError(Fault("has several lines", "an answer on one line", field=several[0]))
     text = _TEMPLATE.format(file=file, **filled)
     if "trace" in filled["arrivals"]:  # all of the trace, not the first thousand of its rows
         text = text.replace("  requests: 1000\n", "")
-    validated(parse_source(text, file))
+    for key, value in given.items():  # what is no YAML would break the lines around it
+        try:
+            parse_source(f"{key}: {value}\n", file)
+        except ScenarioError as error:
+            wrong, right = error.faults[0].wrong, error.faults[0].right
+            raise ScenarioError(Fault(wrong, right, _said(key, value))) from None
+    try:
+        validated(parse_source(text, file))
+    except ScenarioError as error:
+        raise ScenarioError(_of_answers(error.faults, given)) from None
     return text
+
+
+def _said(key: str, value: str) -> str:
+    return f"{key}={shortened(value)}"
+
+
+def _of_answers(faults: Sequence[Fault], given: Mapping[str, str]) -> list[Fault]:
+    """Place faults at the answers that made them, each once."""
+    found: dict[Fault, None] = {}
+    for fault in faults:
+        path = tuple(fault.field.split("."))
+        key = _PLACES.get(path[:2]) or next((part for part in path if part in given), "")
+        if key not in given and path[:2] == ("target", "round"):
+            key = "step"  # the verify pass took its answer
+        at, field = (_said(key, given[key]), "") if key in given else (fault.file, fault.field)
+        found[Fault(fault.wrong, fault.right, at, field=field)] = None
+    return list(found)

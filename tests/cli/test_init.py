@@ -6,6 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer
+
+from specplan.scenarios.load import validated
+from specplan.scenarios.source import parse_source
+from specplan.scenarios.starter import starter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,3 +143,60 @@ def test_files_that_do_not_go_together(
     assert found.code == 2
     assert says in found.err
     assert set(tmp_path.iterdir()) == before
+
+
+def test_a_run_whose_costs_cannot_be_told_is_named(
+    specplan_cli: Callable[..., Any], given: dict[str, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.yaml"
+    (tmp_path / "other.json").write_text(json.dumps({**PLAIN, "max_concurrency": 4}))
+    alone = specplan_cli("init", str(file), "--from", str(given["eagle.json"]))
+    assert "not used: 3 ms a token, 7.5 ms a round of eagle.json" in alone.err
+    files = ["--from", str(given["plain.json"]), "--from", str(tmp_path / "other.json")]
+    assert (
+        "arrivals: the files differ (1, 4)"
+        in specplan_cli("init", "--force", str(file), *files).err
+    )
+
+
+def test_acceptances_that_exclude_each_other_are_listed(
+    specplan_cli: Callable[..., Any], given: dict[str, Path], tmp_path: Path
+) -> None:
+    files = [word for name in ("eagle.json", "engine.log") for word in ("--from", str(given[name]))]
+    found = specplan_cli("init", str(tmp_path / "mine.yaml"), *files)
+    assert "γ 3, τ 2.5 of eagle.json; γ 3, τ 2.5 of engine.log" in found.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("step=0.12", "step=0.12: 0.12 has no unit"),
+        ("acceptance=0.7", "acceptance=0.7: `0.7` does not say what it is"),
+        ("draft_step=-3 ms", "draft_step=-3 ms: `-3 ms` is negative"),
+        ("arrivals=streams: 32", "arrivals=streams: 32: is not YAML"),
+    ],
+)
+def test_a_wrong_answer_is_named_and_not_a_line_of_a_file_that_is_not_there(
+    specplan_cli: Callable[..., Any], tmp_path: Path, answer: str, says: str
+) -> None:
+    found = specplan_cli("init", str(tmp_path / "mine.yaml"), "-a", answer)
+    assert found.code == 2
+    assert found.err.startswith(says)
+    assert len(found.err.splitlines()) == 1
+
+
+def test_a_draft_step_after_a_full_round_is_kept() -> None:
+    text = starter({"extra_draft_step": "true"})
+    assert validated(parse_source(text, "mine.yaml")).speculation.extra_draft_step
+
+
+def test_ctrl_d_at_a_question_writes_nothing(
+    specplan_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(*_: object) -> None:
+        raise typer.Abort
+
+    monkeypatch.setattr("specplan.results.starting_files.answers_from", ends)
+    found = specplan_cli("init", str(tmp_path / "mine.yaml"))
+    assert (found.code, list(tmp_path.iterdir())) == (130, [])
+    assert found.err == "interrupted; nothing was written\n"
