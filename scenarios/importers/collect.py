@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,8 @@ def read_evidence(
     Raises ScenarioError: one fault for each file that cannot be imported, all at once.
     """
     files = [Path(path) for path in paths]
-    twice = [file for index, file in enumerate(files) if file in files[:index]]
+    real = [realpath(file) for file in files]  # never raises, unlike Path.resolve
+    twice = [file for index, file in enumerate(files) if real[index] in real[:index]]
     if twice:
         raise ScenarioError(Fault("given twice", "each file once", str(twice[0])))
     faults: list[Fault] = []
@@ -90,6 +92,7 @@ def _chosen(found: Sequence[Evidence], model: str, gamma: int | None) -> list[Ev
         if one.gamma in (None, 0, gamma)
     ]
     if not any(one.gamma == gamma for one in matching):
-        known = ", ".join(str(one.gamma) for one in chosen if one.gamma)
+        gammas = sorted({one.gamma for one in chosen if one.gamma})
+        known = ", ".join(str(one) for one in gammas)
         raise ScenarioError(Fault(f"no evidence for γ = {gamma}", f"γ of the files: {known}"))
     return matching

@@ -102,3 +102,12 @@ def clean(text: bytes) -> bytes:
     if b"**" in text:
         text = text.replace(b"**", b"")
     return text.split(b"\r", 1)[0] if b"\r" in text else text
+
+
+def line_span(first: int, last: int) -> str:
+    """Name the lines that something was read from.
+
+    >>> line_span(3, 3), line_span(3, 8)
+    ('line 3', 'lines 3–8')
+    """
+    return f"line {first}" if first == last else f"lines {first}–{last}"

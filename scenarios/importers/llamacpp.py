@@ -51,7 +51,9 @@ def read(records: Sequence[Record]) -> list[Evidence]:
     plain = [one for one in timings if not one.count("draft_n")]
     found: list[Evidence] = []
     if drafted:
-        skipped = (f"{len(plain)} responses without a draft",) if plain else ()
+        skipped = (
+            (f"{len(plain)} response{'s' * (len(plain) > 1)} without a draft",) if plain else ()
+        )
         found.append(_added(drafted, dropped=skipped))
     elif plain:
         found.append(_plain(plain))
@@ -109,7 +111,8 @@ def _added(
     source = Source(
         first.file,
         KIND,
-        where=first.path.rpartition(".records")[0] or f"{len(rows)} responses",
+        where=first.path.rpartition(".records")[0]
+        or f"{len(rows)} response{'s' * (len(rows) > 1)}",
         line=first.line,
         engine="llama.cpp",
     )
@@ -154,7 +157,7 @@ def _plain(
     seconds = sum(row.seconds("predicted_ms") or 0.0 for row in rows)
     if not predicted:
         raise first.fault("predicted_n", "0 tokens predicted", "a response with tokens")
-    where = first.path.rpartition(".records")[0] or f"{len(rows)} responses"
+    where = first.path.rpartition(".records")[0] or f"{len(rows)} response{'s' * (len(rows) > 1)}"
     return Evidence(
         Source(first.file, KIND, where, first.line, "llama.cpp"),
         model=model,

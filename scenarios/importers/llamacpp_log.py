@@ -263,12 +263,20 @@ class LogReader:
         elif other.drafted:
             what = f"{other.lines} requests whose lines do not tell their rounds"
             dropped = (f"{what}: {other.accepted:g} of {other.drafted:g} accepted",)
-        source = Source(self.file, KIND, f"{known.lines} requests", known.first_line, "llama.cpp")
+        source = Source(
+            self.file,
+            KIND,
+            f"{known.lines} request{'s' * (known.lines > 1)}",
+            known.first_line,
+            "llama.cpp",
+        )
         if rounds <= 0:
             raise source.fault(
                 f"{known.accepted:g} of {known.drafted:g} tokens accepted, but nothing says in "
                 "how many rounds",
-                "a log that also holds the `eval time` or `statistics` lines",
+                "a log that also holds the `eval time` or `statistics` lines, or, where every "
+                f"round drafts K, `specplan acceptance convert gamma=K accepted={known.accepted:g} "
+                f"drafted={known.drafted:g}`",
             )
         rates = known.rates()
         return checked(

@@ -10,6 +10,7 @@ import re
 
 from specplan.scenarios.errors import Fault
 from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
+from specplan.scenarios.importers.lines import line_span
 
 KIND = "sglang-log"
 MARKERS = (b"Decode batch",)
@@ -128,7 +129,7 @@ class LogReader:
         source = Source(
             self.file,
             KIND,
-            f"{many} line{'s' * (many > 1)}, lines {self._first}–{self._last}",
+            f"{many} line{'s' * (many > 1)}, {line_span(self._first, self._last)}",
             self._first,
             "SGLang",
         )

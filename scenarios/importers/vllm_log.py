@@ -14,6 +14,7 @@ import numpy as np
 
 from specplan.scenarios.errors import Fault
 from specplan.scenarios.importers.evidence import Evidence, Latency, Source, checked
+from specplan.scenarios.importers.lines import line_span
 from specplan.scenarios.importers.vllm_window import (
     COUNTS,
     NUMBER,
@@ -183,7 +184,7 @@ class LogReader:
                 self.file,
                 KIND,
                 where=f"{total.windows} window{'s' * (total.windows > 1)}, "
-                f"lines {total.first_line}–{total.last_line}",
+                f"{line_span(total.first_line, total.last_line)}",
                 line=total.first_line,
                 engine="vLLM V1",
             ),
@@ -204,13 +205,16 @@ class LogReader:
         self, dropped: tuple[str, ...], first: int, many: int, accepted: int, drafted: int
     ) -> Evidence:
         """Return what the form before April 2025 holds: accepted and drafted, no rounds."""
-        source = Source(self.file, KIND, f"{many} windows", first, "vLLM V1 before PR 16665")
+        source = Source(
+            self.file, KIND, f"{many} window{'s' * (many > 1)}", first, "vLLM V1 before PR 16665"
+        )
         gamma = self._configured
         if not gamma or drafted % gamma:
             raise source.fault(
                 f"{accepted} of {drafted} tokens accepted, but the line of this vLLM does not "
                 "say in how many rounds",
-                "a log that also holds num_speculative_tokens, or a scrape of /metrics",
+                "a log that also holds num_speculative_tokens, a scrape of /metrics, or `specplan "
+                f"acceptance convert gamma=K accepted={accepted} drafted={drafted}` with its K",
             )
         return checked(
             Evidence(

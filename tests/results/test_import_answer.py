@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 from ruamel.yaml import YAML
 
+from specplan.results.convert_answer import convert_answer
 from specplan.results.import_answer import import_answer
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
@@ -85,7 +86,7 @@ def test_several_groups_are_a_table_and_a_choice(golden: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"gamma": 7}, r"no evidence for γ = 7 \(γ of the files: 1, 2, 1, 2\)"),
+        ({"gamma": 7}, r"no evidence for γ = 7 \(γ of the files: 1, 2\)"),
         ({"label": "x"}, r"no evidence labelled 'x' \(labels: thinking_off, thinking_on\)"),
         ({"model": "n"}, r"no evidence for model 'n' \(models: m\)"),
     ],
@@ -212,3 +213,22 @@ def test_a_curve_that_falls_says_what_tau_it_gives(tmp_path: Path) -> None:
         for said in curve["warnings"]
     )
     assert not any("isotonic" in said for said in curve["warnings"])
+
+
+def test_what_a_log_cannot_say_has_a_command_that_can(tmp_path: Path) -> None:
+    """60 of 100 at K 4: 25 rounds, τ 1 + 60/25 = 3.4 (the form of vLLM before PR 16665)."""
+    path = tmp_path / "old.log"
+    path.write_text(
+        "INFO 04-01 10:00:00 [metrics.py:61] SpecDecoding metrics: Draft acceptance rate: 60.0%,"
+        " Accepted: 60 tokens, Drafted: 100 tokens\n"
+    )
+    with pytest.raises(ScenarioError, match="convert gamma=K accepted=60 drafted=100` with its K"):
+        import_answer([path], gamma=4)
+    told = convert_answer({"gamma": "4", "accepted": "60", "drafted": "100"})
+    assert told.json["acceptance_length"] == pytest.approx(3.4)
+
+
+def test_one_file_under_two_paths_is_not_counted_twice(log: Path) -> None:
+    (log.parent / "b").symlink_to(log)
+    with pytest.raises(ScenarioError, match="b: given twice"):
+        import_answer([log, log.parent / "b"])

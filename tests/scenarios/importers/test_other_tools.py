@@ -185,7 +185,7 @@ def test_llamacpp_timings_of_several_responses(tmp_path: Path) -> None:
     assert found.drafting_rounds == 134
     assert found.acceptance_length == pytest.approx(199 / 134)
     assert found.latency.round_s == pytest.approx(11.082606 / 134)
-    assert found.dropped == ("1 responses without a draft",)
+    assert found.dropped == ("1 response without a draft",)
     (alone,) = read(tmp_path, plain)
     assert alone.gamma == 0
     assert alone.latency.token_s == pytest.approx(0.045)
