@@ -28,6 +28,11 @@ NOTES = [
     " untrained, costs the same",
 ]
 
+OWN_NAME = (
+    "an EAGLE or MTP head has a method name of its own, to be put in place of the one here: eagle3"
+    " or mtp in vLLM, EAGLE3 or NEXTN in SGLang"
+)
+
 
 def export_answer(
     scenario: Scenario, engine: str | None = None, draft: str | None = None
@@ -64,7 +69,8 @@ def export_answer(
         "exports": [_json(made) for made in exports],
         "refused": refused,
     }
-    notes = [*refused.values(), *NOTES, *remarks(scenario, what.gamma)]
+    head = [OWN_NAME] if what.method in {"draft_model", "one_pass"} else []
+    notes = [*refused.values(), *NOTES, *head, *remarks(scenario, what.gamma)]
     return Answer(json, _text(json), notes)
 
 

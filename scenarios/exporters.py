@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from specplan.models.synthetic import engine_setting, engine_unconditional
 from specplan.scenarios.engines import engine_name
 from specplan.scenarios.errors import Fault, ScenarioError
-from specplan.scenarios.synthetic import Export, Wanted, differences, tree_differences
+from specplan.scenarios.synthetic import (
+    Export,
+    Wanted,
+    differences,
+    one_pass_differences,
+    tree_differences,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,7 +141,7 @@ def _tensorrt_llm(what: Wanted) -> tuple[Export, ...]:
         wrong = "0 accepted tokens cannot be forced: the variable's 0 means off"
         raise ScenarioError(Fault(wrong, "an acceptance length above 1", field="tensorrt-llm"))
     law = engine_unconditional("tensorrt-llm", tau, what.gamma)
-    told = [*differences(what, law), *tree_differences(what)]
+    told = [*differences(what, law), *tree_differences(what), *one_pass_differences(what)]
     if forced == int(forced):
         setting = f"{forced:.0f}"
     else:
@@ -189,7 +195,7 @@ def _llama_cpp(what: Wanted) -> tuple[Export, ...]:
             if mode == "rates"
             else "the length counts the target's own token (the bonus)",
             law,
-            (*differences(what, law), *tree_differences(what)),
+            (*differences(what, law), *tree_differences(what), *one_pass_differences(what)),
         )
         for mode, flag, law in modes
     )

@@ -158,3 +158,13 @@ def tree_differences(what: Wanted) -> list[str]:
         f"this engine drafts a chain: a round verifies {what.gamma + 1} positions instead of the"
         f" tree's {(what.tree_nodes or 0) + 1}, so its round time is not the scenario's"
     ]
+
+
+def one_pass_differences(what: Wanted) -> list[str]:
+    """Tell what an engine that drafts token by token changes about a draft of one pass."""
+    if what.method != "one_pass":
+        return []
+    return [
+        f"this engine drafts token by token, {what.gamma} steps where the scenario takes one, so"
+        " its round time is not the scenario's"
+    ]

@@ -103,6 +103,25 @@ def test_one_engine_that_cannot_be_told_does_not_silence_the_others() -> None:
         export_answer(load("toy-20ms", ["speculation.acceptance.alpha=0"]), "tensorrt-llm")
 
 
+@pytest.mark.parametrize(
+    ("engine", "token_by_token"),
+    [("vllm", False), ("sglang", False), ("tensorrt-llm", True), ("llama.cpp", True)],
+)
+def test_a_draft_of_one_pass_is_told_where_an_engine_has_none(
+    engine: str, token_by_token: bool
+) -> None:
+    for made in export(what("speculation.method=one_pass"), engine):
+        told = any("4 steps where the scenario takes one" in line for line in made.differences)
+        assert told is token_by_token
+
+
+def test_a_head_is_given_its_own_name() -> None:
+    """FORMATS.md A6 and A7: vLLM eagle3 and mtp, SGLang EAGLE3 and NEXTN."""
+    assert any("eagle3 or mtp in vLLM" in note for note in export_answer(load("toy-20ms")).notes)
+    ngram = load("toy-20ms", ["speculation.method=ngram", "draft.step=0 ms"])
+    assert not any("eagle3" in note for note in export_answer(ngram).notes)
+
+
 def test_a_mixture_is_pooled_by_rounds_and_keeps_tau() -> None:
     mixture = "{mixture: [{weight: 1, alpha: 0.5}, {weight: 1, alpha: 0.9}]}"
     pooled = what(f"speculation.acceptance={mixture}")
