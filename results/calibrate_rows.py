@@ -32,6 +32,12 @@ def unusable(row: Row) -> str:
                 f"{1e3 * measured.step_s:.4g} ms"
             )
         return f"{name(row.point)} is impossible: τ = {measured.tokens_per_round:.4g}"
+    token_s = measured.round_s / measured.tokens_per_round
+    if abs(token_s / row.point.token_s - 1) > WILD:
+        return (
+            f"{name(row.point)}: τ = {measured.tokens_per_round:.4g} and the round say "
+            f"{1e3 * token_s:.4g} ms a token, and {1e3 * row.point.token_s:.4g} ms is stated"
+        )
     if (measured.overhead_s or 0.0) < -0.05 * measured.round_s:
         return f"{name(row.point)}: draft and verify sum to more than the round"
     return ""

@@ -126,3 +126,11 @@ def test_a_mean_gamma_is_diagnosed_and_gives_no_scenario(specplan_cli: Cli) -> N
     assert found.code == 1
     assert "γ = 3.5 pays" in " ".join(found.out.split())
     assert "γ = 3.5 is a mean" in found.err
+
+
+def test_a_round_that_contradicts_the_time_per_token(specplan_cli: Cli) -> None:
+    found = _calibrate(specplan_cli, "gamma=3 404 tok/s tau=2.9 round=5.5ms")
+    assert found.code == 1
+    says = "τ = 2.9 and the round say 1.897 ms a token, and 2.475 ms is stated"  # 5.5/2.9, 1/404
+    assert says in found.err
+    assert _calibrate(specplan_cli, "gamma=3 404 tok/s tau=2.9 round=6.8ms").code == 0  # 5 % off
