@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from specplan.scenarios.batch import SAME_AT_EVERY_GAMMA, same_at_every_gamma
+
 if TYPE_CHECKING:
     from specplan.scenarios.schema import Scenario
     from specplan.scenarios.schema_acceptance import AcceptanceBlock
@@ -22,6 +24,8 @@ def search_note(scenario: Scenario, best: int, searched_to: int) -> str | None:
     """
     if not scenario.gamma:
         return "not looked for: speculation is off"
+    if same_at_every_gamma(scenario) and best > 1:
+        return f"best only because {SAME_AT_EVERY_GAMMA}"
     if best < searched_to:
         return None
     if scenario.speculation.method == "tree":

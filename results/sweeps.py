@@ -14,7 +14,7 @@ from specplan.results import metrics, store
 from specplan.results.answer import Answer
 from specplan.results.progress import reporting
 from specplan.results.sweep_text import extrapolation_notes, grid_text, highlights
-from specplan.scenarios.batch import batch_notes
+from specplan.scenarios.batch import batch_notes, gamma_notes
 from specplan.scenarios.errors import Fault, ScenarioError, nearest
 from specplan.scenarios.load import load
 from specplan.sim.executors import cluster, local
@@ -83,7 +83,9 @@ def sweep_answer(
         }
         if output is not None:
             _write(output, grid, scenario, value, ledger, force=force or resume)
-    notes = [f"{len(design):,} points", *batch_notes(scenario, [one.path for one in design.fields])]
+    varied = [one.path for one in design.fields]
+    notes = [f"{len(design):,} points", *batch_notes(scenario, varied)]
+    notes += gamma_notes(scenario, varied)
     notes += extrapolation_notes(scenario, grid)
     if ledger is not None:  # it is in the folder now
         ledger.path.unlink(missing_ok=True)

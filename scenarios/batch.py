@@ -1,4 +1,4 @@
-"""Whether a batch can grow here, and whether its size changes what a pass costs."""
+"""Whether a batch can grow here, and whether its size, or γ, changes what a round costs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 FIELDS = ("workload.arrivals", "scheduler.max_num_seqs")  # what sets the batch of one engine
 HINT = "`workload.arrivals.streams` offers a batch, `scheduler.max_num_seqs` bounds it"
 _SEVERAL = 2
+SAME_AT_EVERY_GAMMA = (
+    "every γ costs the same here (constant target.round, free draft.step); a round that was "
+    "measured with its drafting holds at its own γ"
+)
 
 
 def batch_notes(scenario: Scenario, varied: Sequence[str] = ()) -> list[str]:
@@ -38,6 +42,25 @@ def batch_notes(scenario: Scenario, varied: Sequence[str] = ()) -> list[str]:
             "(target.round: {base: 6 ms, per_token: 21 us} grows with it)"
         )
     return notes
+
+
+def gamma_notes(scenario: Scenario, varied: Sequence[str]) -> list[str]:
+    """Say that a sweep over γ says nothing, where no cost depends on it and none is `varied`."""
+    priced = any(path.startswith(("target.round", "draft.step")) for path in varied)
+    asked = "speculation.gamma" in varied and not priced
+    return [SAME_AT_EVERY_GAMMA] if asked and same_at_every_gamma(scenario) else []
+
+
+def same_at_every_gamma(scenario: Scenario) -> bool:
+    """Tell whether drafting more costs nothing, so that the most is always best.
+
+    >>> from specplan.scenarios.load import load
+    >>> [same_at_every_gamma(load("toy-20ms", [f"draft.step={d}"])) for d in ("20 ms", "0 ms")]
+    [False, True]
+    """
+    step = scenario.draft.step
+    free = step.constant == 0 or scenario.speculation.method == "one_pass"
+    return free and _is_constant(step) and _is_constant(scenario.target.round)
 
 
 def _is_constant(cost: CostBlock | None) -> bool:

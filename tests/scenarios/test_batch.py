@@ -52,3 +52,21 @@ def test_one_of_two_is_named() -> None:
 def test_an_unknown_batch_points_at_what_makes_one(key: str) -> None:
     with pytest.raises(ScenarioError, match=r"arrivals\.streams.*scheduler\.max_num_seqs"):
         load("toy-20ms", [f"{key}=32"])
+
+
+def test_where_no_cost_depends_on_gamma_the_best_one_is_no_finding() -> None:
+    """R(γ) = R for all γ: the most tokens a round win whatever they are."""
+    says = "every γ costs the same here"
+    measured = (
+        "--set",
+        "draft.step=0 ms",
+        "--set",
+        "speculation.acceptance={acceptance_length: 2}",
+    )
+    assert says in said("predict", "toy-20ms", *measured)
+    assert says in said("sweep", "toy-20ms", *measured, "--vary", "speculation.gamma=0..2")
+    assert says not in said("predict", "toy-20ms")
+    varied = ("--vary", "speculation.gamma=0..2", "--vary", "draft.step=1ms,2ms")
+    assert says not in said("sweep", "toy-20ms", *measured, *varied)
+    tokens = ("--set", "target.round={base: 100 ms, per_token: 1 ms}")
+    assert says not in said("predict", "toy-20ms", *measured, *tokens)
