@@ -22,6 +22,7 @@ body {{ font: 16px/1.5 {FONT}; color: {TEXT}; background: #fff; margin: 0 auto; 
 h1 {{ font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }}
 h2 {{ font-size: 1.15rem; margin: 2rem 0 .25rem; }}
 p {{ max-width: 75ch; margin: .4rem 0; }}
+p, h1, h2, h3 {{ overflow-wrap: anywhere; }}
 p.verdict {{ font-size: 1.2rem; }}
 table {{ border-collapse: collapse; margin: .5rem 0; }}
 th, td {{ text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top;
@@ -88,12 +89,16 @@ def page(title: str, verdict: str, sections: Sequence[Section]) -> str:
 <body>
 <main>
 <h1>{escape(title)}</h1>
-<p class="verdict">{escape(verdict)}</p>
+{_verdict(verdict)}
 {body}
 </main>
 </body>
 </html>
 """
+
+
+def _verdict(verdict: str) -> str:
+    return "\n".join(f'<p class="verdict">{escape(line)}</p>' for line in verdict.splitlines())
 
 
 def _section(index: int, section: Section) -> str:

@@ -10,7 +10,7 @@ from specplan.models.rounds import tokens_per_round_variance
 from specplan.results.closed_curves import DEEPEST
 from specplan.results.figures import Figure, Trace, across, layout
 from specplan.results.intervals import wilson
-from specplan.results.palette import BREAK_EVEN, PLAIN, SCENARIOS, filled
+from specplan.results.palette import BREAK_EVEN, SCENARIOS, filled
 
 if TYPE_CHECKING:
     from specplan.results.closed_curves import Curves
@@ -107,14 +107,14 @@ def tokens_per_round(curves: Curves, run: Recorded | None = None) -> Figure:
         xaxis={"dtick": 1}, shapes=[line],
     )  # fmt: skip
     look["margin"]["t"] = 56  # the line's text stands above the plot, below the buttons
-    drawn = [("closed form", share, SCENARIOS[0])]
+    hatched = {**filled("#FFFFFF"), "pattern": {"shape": "/", "fgcolor": SCENARIOS[0]}}
+    drawn = [("closed form", share, filled(SCENARIOS[0]))]
     if len(_reached(run)):
-        drawn.append(("simulated", _shares(_reached(run)), PLAIN))
+        drawn.append(("simulated", _shares(_reached(run)), hatched))
     traces = [
-        {"type": "bar", "x": np.arange(1, len(y) + 1), "y": y, "name": name,
-         "marker": filled(colour)}
-        for name, y, colour in drawn
-    ]  # fmt: skip
+        {"type": "bar", "x": np.arange(1, len(y) + 1), "y": y, "name": name, "marker": marker}
+        for name, y, marker in drawn
+    ]
     return {"data": traces, "layout": look}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specplan.results.figures import Figure, layout
+from specplan.results.figures_run import own_phase
 from specplan.results.palette import PHASES, filled
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ PARTS = {
     "draft": "draft, kept",
     "waste": "thrown away",
     "verify": "verify",
+    "plain step": "plain step",
     "overhead": "overhead",
 }
 
@@ -38,11 +40,11 @@ def token_time(runs: Sequence[Recorded]) -> Figure:
     )  # fmt: skip
     traces = [
         {
-            "type": "bar", "y": rows, "x": [1e3 * parts[part] for parts in split], "name": words,
-            "orientation": "h", "marker": filled(PHASES[part]),
+            "type": "bar", "y": rows, "x": [1e3 * parts.get(part, 0.0) for parts in split],
+            "name": words, "orientation": "h", "marker": filled(PHASES[part]),
         }
         for part, words in PARTS.items()
-        if any(parts[part] for parts in split)
+        if any(parts.get(part) for parts in split)
     ]  # fmt: skip
     return {"data": traces, "layout": look}
 
@@ -67,5 +69,8 @@ def _split(run: Recorded) -> dict[str, float]:
     busy = sum(phases.values()) or 1.0
     return {
         "queue": waited_s / tokens,
-        **{phase: served_s * share / busy / tokens for phase, share in phases.items()},
+        **{
+            own_phase(run, phase): served_s * share / busy / tokens
+            for phase, share in phases.items()
+        },
     }

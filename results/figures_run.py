@@ -45,7 +45,10 @@ GANTT_SPANS = 48  # for each GPU that is drawn: a dozen rounds and more
 
 
 def latency_ecdf(runs: Sequence[Recorded], metric: str) -> Figure:
-    """Draw the share of requests (of gaps, for ITL) that are done within a latency."""
+    """Draw the share of requests (of gaps, for ITL) that are done within a latency.
+
+    The percentiles of one run are written at its curve; of several, `marked` tells them.
+    """
     drawn = [1e3 * _quantiles(run, metric, QUANTILES) for run in runs]
     farthest = np.nanmax([x[-1] for x in drawn]) if np.isfinite(drawn).any() else np.nan
     traces: list[Trace] = []
@@ -58,7 +61,8 @@ def latency_ecdf(runs: Sequence[Recorded], metric: str) -> Figure:
                 "name": escape(run.name), "line": {"color": colour},
             },
             {
-                "type": "scatter", "x": marks, "y": MARKED, "mode": "markers+text",
+                "type": "scatter", "x": marks, "y": MARKED,
+                "mode": "markers+text" if len(runs) == 1 else "markers",
                 "showlegend": False, "name": "percentiles", "marker": {"color": colour},
                 "text": [f"p{100 * p:.0f} {number(v)}" for p, v in zip(MARKED, marks, strict=True)],
                 # Above and to the left of a rising curve is room, and below and to the right.
@@ -70,6 +74,16 @@ def latency_ecdf(runs: Sequence[Recorded], metric: str) -> Figure:
         ]  # fmt: skip
     axes: Any = {"xaxis": {"rangemode": "tozero"}, "yaxis": {"range": [0, 1.04]}}
     return {"data": traces, "layout": layout(LATENCIES[metric], "share within", 360, **axes)}
+
+
+def marked(runs: Sequence[Recorded], metric: str) -> list[str]:
+    """Say the percentiles that a figure marks, a line of each run."""
+    lines = []
+    for run in runs:
+        values = 1e3 * _quantiles(run, metric, np.array(MARKED))
+        words = [f"p{100 * p:.0f} {number(v)}" for p, v in zip(MARKED, values, strict=True)]
+        lines.append(f"{run.name}: {', '.join(words)} ms.")
+    return lines
 
 
 def _quantiles(run: Recorded, metric: str, at: Floats) -> Floats:
@@ -84,13 +98,18 @@ def _quantiles(run: Recorded, metric: str, at: Floats) -> Floats:
     return np.quantile(values, at) if len(values) else np.full(len(at), np.nan)
 
 
+def own_phase(run: Recorded, phase: str) -> str:
+    """Name a phase as the run has it: where nothing is drafted, nothing is verified either."""
+    return "plain step" if phase == "verify" and not run.scenario.gamma else phase
+
+
 def gpu_phases(runs: Sequence[Recorded]) -> Figure:
     """Draw what share of the run each GPU spent in each phase."""
     rows, shares = [], []
     for run in runs:
         for gpu, phases in run.figures["utilisation"].items():
             rows.append(f"{escape(run.name)}, {gpu}" if len(runs) > 1 else gpu)
-            shares.append(phases)
+            shares.append({own_phase(run, phase): share for phase, share in phases.items()})
     look = layout(
         "share of the run", "", 140 + 34 * len(rows), barmode="stack",
         xaxis={"range": [0, 1.001], "tickformat": ".0%", "dtick": 0.25},
@@ -99,11 +118,11 @@ def gpu_phases(runs: Sequence[Recorded]) -> Figure:
     look["margin"]["r"] = 28  # for half of "100%"
     traces = [
         {
-            "type": "bar", "y": rows, "x": [share[phase] for share in shares], "name": phase,
-            "orientation": "h", "marker": filled(PHASES[phase]),
+            "type": "bar", "y": rows, "x": [share.get(phase, 0.0) for share in shares],
+            "name": phase, "orientation": "h", "marker": filled(PHASES[phase]),
         }
-        for phase in metrics.PHASES
-        if any(share[phase] for share in shares)
+        for phase in PHASES
+        if any(share.get(phase) for share in shares)
     ]  # fmt: skip
     return {"data": traces, "layout": look}
 
@@ -118,7 +137,7 @@ def gantt(run: Recorded) -> Figure:
     traces = []
     for phase in sorted({int(spans["phase"][i]) for i in order}):
         here = [(i, row) for i, row in zip(order, rows, strict=True) if spans["phase"][i] == phase]
-        name = PHASE_NAMES[phase]
+        name = own_phase(run, PHASE_NAMES[phase])
         traces.append(
             {
                 "type": "bar", "y": [row for _, row in here],
@@ -142,6 +161,8 @@ def over_time(runs: Sequence[Recorded], column: str, title: str) -> Figure:
     """Draw a sampled count over time, summed over the replicas: running, waiting, kv_blocks."""
     traces = []
     for index, run in enumerate(runs):
+        if column == "kv_blocks" and not run.scenario.kv_cache:
+            continue  # its cache has no end, and no blocks
         time_s, value = summed(run, column)
         traces.append(
             {

@@ -72,7 +72,7 @@ def _read_ms(text: str) -> float:
 
 def _read_whole(text: str) -> float:
     if not text.strip().isdecimal() or len(text) > 12:
-        raise ValueError(f"`{text}` is not a whole number")
+        raise ValueError(f"`{text}` is not a whole number of 0 or more")
     return float(text)
 
 

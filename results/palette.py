@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
+PLAIN = "#595959"  # plain decoding, the baseline, wherever it is drawn
 PHASES = {
     "prefill": "#009E73",
     "draft": "#E69F00",
     "verify": "#0072B2",
+    "plain step": PLAIN,
     "overhead": "#7F7F7F",
     "idle": "#D9D9D9",
     "waste": "#D55E00",
     "queue": "#CC79A7",
 }
 SCENARIOS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#332288", "#7A6A00")
-PLAIN = "#595959"  # plain decoding, the baseline, wherever it is drawn
 BREAK_EVEN = "#000000"
 PLATEAU = "#F0E442"  # behind a line, at a third of its strength
 LOWER, HIGHER = "#88CCEE", "#882255"  # moved down or up: the colours of no phase

@@ -52,21 +52,20 @@ def report_answer(
     if images:
         store.check_folder(beside, force=force)
     runs = told_apart([_recorded(target, sets) for target in targets])
-    simulated = [run.scenario for target, run in zip(targets, runs, strict=True)
-                 if not Path(target).is_dir()]  # fmt: skip
-    sections = [*report_sections(runs), *load_sections(simulated)]
-    verdict = _verdict(runs)
-    text = page(" against ".join(run.name for run in runs), verdict, sections)
+    folders = [target if Path(target).is_dir() else "" for target in targets]
+    sections = [*report_sections(runs), *load_sections(runs, folders)]
+    says_first = verdict(runs)
+    text = page(" against ".join(run.name for run in runs), says_first, sections)
     store.write_text(file, text, force=force)
     drawn = write_images(sections, beside, images, force=force) if images else []
     value = {
         "report": str(file),
         "bytes": len(text.encode()),
         "runs": [run.name for run in runs],
-        "verdict": verdict,
+        "verdict": says_first,
         "images": [str(beside / name) for name in drawn],
     }
-    says = f"{verdict}\nwritten to {file}: open it in a browser"
+    says = f"{says_first}\nwritten to {file}: open it in a browser"
     return Answer(value, f"{says}\n{len(drawn)} images in {beside}" if drawn else says)
 
 
@@ -94,14 +93,21 @@ def report_sections(runs: Sequence[Recorded]) -> list[Section]:
     return [
         *[section for run in runs for section in _inputs(run)],
         *figures_table(runs),
-        *closed_sections(curves(shown.scenario), shown),
+        *_closed(shown, alone=len(runs) == 1),
         *run_sections(runs),
         *measured_sections(list(measured.values())),
     ]
 
 
-def _verdict(runs: Sequence[Recorded]) -> str:
-    says = []
+def _closed(run: Recorded, *, alone: bool) -> Iterator[Section]:
+    """Draw the closed form of one run, which the headings name where there are others."""
+    for section in closed_sections(curves(run.scenario), run):
+        yield section if alone else replace(section, title=f"{section.title}, {run.name}")
+
+
+def verdict(runs: Sequence[Recorded]) -> str:
+    """Say a line of each run, first of all how the runs compare."""
+    says = [*_ranked(runs)]
     for run in runs:
         found = curves(run.scenario).found
         words = prediction.verdict(found)
@@ -111,7 +117,28 @@ def _verdict(runs: Sequence[Recorded]) -> str:
         mean = run.figures["mean_tpot_ms"]
         simulated = "saturated at this load" if mean is None else f"{mean:.4g} ms per token"
         says.append(f"{sentence.rstrip('.')}. Simulated: {simulated}.")
-    return " ".join(says)
+    return "\n".join(says)
+
+
+def _ranked(runs: Sequence[Recorded]) -> Iterator[str]:
+    """Compare the later runs with the first, by the simulated mean time per output token.
+
+    The intervals are those of two separate runs: where they overlap, `compare`, which pairs the
+    requests, may still tell the runs apart.
+    """
+    first = runs[0].figures
+    for run in runs[1:]:
+        means = run.figures["mean_tpot_ms"], first["mean_tpot_ms"]
+        own, other = run.figures.get("mean_tpot_ms_ci95"), first.get("mean_tpot_ms_ci95")
+        if own is None or other is None:
+            continue
+        against = f"{means[0]:.4g} against {means[1]:.4g} ms"
+        if own[0] <= other[1] and other[0] <= own[1]:
+            words = f"not told apart from {runs[0].name} per token, {against}: intervals overlap"
+        else:
+            word = "faster" if means[0] < means[1] else "slower"
+            words = f"{word} per token than {runs[0].name}, {against}"
+        yield f"Simulated, {run.name} is {words}."
 
 
 def _inputs(run: Recorded) -> Iterator[Section]:

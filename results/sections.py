@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from specplan.results import (
@@ -18,7 +19,7 @@ from specplan.results.closed_curves import crossover
 from specplan.results.export import Section
 from specplan.results.memory_parts import held
 from specplan.results.progress import reporting
-from specplan.results.tables import milliseconds, number
+from specplan.results.tables import milliseconds, number, percent
 from specplan.results.validation.figure import predicted_against_measured
 from specplan.results.validation.points import points_of
 from specplan.results.validation.shown import HEADER, point_row
@@ -186,16 +187,17 @@ def run_sections(runs: Sequence[Recorded]) -> Iterator[Section]:
             yield Section(label, ("The first engine steps.",), figure=figures_run.gantt(run))
     saturated = any(run.figures["saturated"] for run in runs)
     for metric, words in figures_run.LATENCIES.items():
-        note = ("A saturated run: this is how long it was, not a steady state.",)
+        note = ["A saturated run: this is how long it was, not a steady state."] * saturated
         title = words.partition(" (")[0].capitalize()
+        marks = figures_run.marked(runs, metric) if len(runs) > 1 else []
         figure = figures_run.latency_ecdf(runs, metric)
-        yield Section(title, note if saturated else (), figure=figure)
+        yield Section(title, (*note, *marks), figure=figure)
     yield Section("Running requests", figure=figures_run.over_time(runs, "running", "requests"))
     if any(run.samples["waiting"].any() for run in runs):
         waiting = figures_run.over_time(runs, "waiting", "requests")
         yield Section("Waiting requests", figure=waiting)
     else:
-        yield Section("Waiting requests", ("None waited at any sample.",))
+        yield Section("Waiting requests", tuple(map(_admitted, runs)))
     if any(run.scenario.kv_cache for run in runs):
         yield Section("KV cache", figure=figures_run.over_time(runs, "kv_blocks", "blocks in use"))
     for run in runs:
@@ -205,23 +207,46 @@ def run_sections(runs: Sequence[Recorded]) -> Iterator[Section]:
             yield Section(f"From the closed form to the simulation{label}", figure=steps)
 
 
-def load_sections(scenarios: Sequence[Scenario]) -> Iterator[Section]:
-    """Simulate scenarios that state limits for single requests at several loads."""
-    for scenario in scenarios:
-        if not scenario.slo.request_limits() or not scenario.workload.arrivals.open:
+def _admitted(run: Recorded) -> str:
+    """Say how long nobody waited: between two samples, the rest of an engine step."""
+    mean = run.figures["mean_queue_ms"]
+    waited = f"; the mean wait for admission is {number(mean)} ms" if mean else ""
+    return f"{run.name}: nobody was waiting at any sample{waited}."
+
+
+def load_sections(runs: Sequence[Recorded], folders: Sequence[str]) -> Iterator[Section]:
+    """Say which share of a run kept the limits for single requests, and draw it over load.
+
+    folders: where each run was read from; empty for one that was simulated just now. Only those are
+    simulated at more loads: a page of a run that is over takes no longer than to read it.
+    """
+    for run, folder in zip(runs, folders, strict=True):
+        scenario, limits = run.scenario, run.scenario.slo.request_limits()
+        if not limits:
             continue
-        with reporting(f"loads of {scenario.name}"):
-            found = attainment(scenario)
-        limits = ", ".join(
-            f"{metric.upper()} {milliseconds(seconds)}"
-            for metric, seconds in scenario.slo.request_limits().items()
-        )
-        label = f", {scenario.name}" if len(scenarios) > 1 else ""
-        yield Section(
-            f"Requests within their limits over load{label}",
-            (f"Limits: {limits}. The dashed line is 99 %; bars are 95 % intervals over seeds.",),
-            figure=figures_load.slo_attainment(found),
-        )
+        told = ", ".join(f"{m.upper()} {milliseconds(seconds)}" for m, seconds in limits.items())
+        title, label = "Requests within their limits", f", {run.name}" if len(runs) > 1 else ""
+        kept = f"Limits: {told}. {_kept(run)}"
+        if folder:
+            again = f"Over other loads: specplan report {shlex.quote(folder + '/scenario.yaml')}"
+            yield Section(f"{title}{label}", (kept, again))
+        elif not scenario.workload.arrivals.open:
+            why = "A closed loop has no rate of arrivals to draw it over."
+            yield Section(f"{title}{label}", (kept, why))
+        else:
+            with reporting(f"loads of {run.name}"):
+                found = attainment(scenario)
+            lines = "The dashed line is 99 %; bars are 95 % intervals over seeds."
+            figure = figures_load.slo_attainment(found)
+            yield Section(f"{title} over load{label}", (kept, lines), figure=figure)
+
+
+def _kept(run: Recorded) -> str:
+    """Say which share of the completed requests met every limit."""
+    met, completed = run.figures["request_goodput"], run.figures["request_throughput"]
+    if met is None or not completed:
+        return "No request of the run can be judged by them."
+    return f"In the run {percent(met / completed)} of the completed requests kept them all."
 
 
 def measured_sections(scenarios: Sequence[Scenario]) -> Iterator[Section]:

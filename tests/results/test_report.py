@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from specplan.results import figures_acceptance, figures_closed, figures_run, prediction
+from specplan.results import (
+    figures_acceptance,
+    figures_closed,
+    figures_request,
+    figures_run,
+    prediction,
+)
 from specplan.results.closed_curves import crossover, curves
 from specplan.results.export import Section, page
 from specplan.results.figures import packed
@@ -19,8 +26,8 @@ from specplan.results.live_state import start
 from specplan.results.live_view import Base, View
 from specplan.results.palette import PHASES, PLAIN, SCENARIOS, TEXT
 from specplan.results.recorded import record
-from specplan.results.report import report_sections
-from specplan.results.sections import measured_sections
+from specplan.results.report import report_sections, verdict
+from specplan.results.sections import load_sections, measured_sections
 from specplan.scenarios.load import bundled, load
 from specplan.sim.axes import parse_axis
 
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from specplan.results.recorded import Recorded
     from specplan.sim.records import Run
 
 HOSTILE = "<script>alert(1)</script>"
@@ -270,3 +278,55 @@ def test_the_draft_step_is_that_of_the_batch_in_every_place() -> None:
     made = curves(scenario)
     assert prediction.now(scenario, made.found, made.point)[1] == pytest.approx(1.028e-3)
     assert made.draft_step_s == pytest.approx(1.028e-3)
+
+
+def compared(make_run: Callable[..., Run], tpot_ms: float, *sets: str) -> Recorded:
+    found = record(make_run(sets=sets))
+    ends = (tpot_ms - 1.0, tpot_ms + 1.0)
+    figures = {**found.figures, "mean_tpot_ms": tpot_ms, "mean_tpot_ms_ci95": ends}
+    return replace(found, figures=figures)
+
+
+def test_several_runs_are_compared_first(make_run: Callable[..., Run]) -> None:
+    """Means whose intervals do not meet are told apart; 10 ± 1 and 11.5 ± 1 ms are not."""
+    runs = [compared(make_run, ms, f"name={name}") for name, ms in
+            (("a", 10.0), ("b", 20.0), ("c", 11.5))]  # fmt: skip
+    lines = verdict(runs).splitlines()
+    assert lines[0] == "Simulated, b is slower per token than a, 20 against 10 ms."
+    assert "c is not told apart from a" in lines[1]
+    assert lines[2].startswith("a: faster than plain decoding, 1.25x")
+    assert len(lines) == 5
+    assert page("t", "\n".join(lines), []).count('class="verdict"') == 5
+
+
+def test_headings_name_the_run_of_the_closed_form(make_run: Callable[..., Run]) -> None:
+    runs = [record(make_run(sets=(f"name={name}",))) for name in "ab"]
+    titles = [one.title for one in report_sections(runs)]
+    assert "Which γ, a" in titles
+    assert "Which γ, b" not in titles
+    assert "Which γ" in [one.title for one in report_sections(runs[:1])]
+
+
+def test_plain_decoding_verifies_nothing(make_run: Callable[..., Run]) -> None:
+    run = record(make_run(sets=("speculation.gamma=0",)))
+    for figure in (figures_run.gpu_phases([run]), figures_request.token_time([run])):
+        bars = {trace["name"]: trace["marker"]["color"] for trace in figure["data"]}
+        assert "verify" not in bars
+        assert bars["plain step"] == PLAIN
+
+
+def test_percentiles_of_several_runs_are_told_in_words(make_run: Callable[..., Run]) -> None:
+    runs = [record(make_run(sets=(f"name={name}",))) for name in "ab"]
+    marks = figures_run.latency_ecdf(runs, "ttft")["data"][1]
+    assert marks["mode"] == "markers"
+    assert figures_run.marked(runs, "ttft")[0] == "a: p50 100, p90 100, p99 100 ms."
+
+
+def test_a_run_with_limits_says_how_many_kept_them(make_run: Callable[..., Run]) -> None:
+    """TTFT 100 ms of a limit of 150 ms: all; of 50 ms: none."""
+    for limit, share in (("150 ms", "100.0 %"), ("50 ms", "0.0 %")):
+        run = record(make_run(sets=(f"slo.ttft={limit}",)))
+        (section,) = load_sections([run], ["runs/a"])
+        assert f"{share} of the completed requests" in section.sentences[0]
+        assert section.sentences[1] == "Over other loads: specplan report runs/a/scenario.yaml"
+    assert list(load_sections([record(make_run())], ["runs/a"])) == []
