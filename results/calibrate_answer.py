@@ -15,6 +15,7 @@ from specplan.results.calibrate_passes import passes_json, passes_text
 from specplan.results.calibrate_roofline import Bent, Stack, bent, bent_text
 from specplan.results.calibrate_rows import why_none
 from specplan.results.diagnose_answer import fastest, finding
+from specplan.results.diagnose_batch import batch_text, by_batch
 from specplan.results.diagnose_context import by_context, context_text
 from specplan.results.diagnose_text import baselines_words, fastest_words, finding_text, needed_text
 from specplan.results.store import check_file, write_text
@@ -103,8 +104,7 @@ def calibrate_answer(
     blocks += [passes_block(one, fit) for one, fit in fits if one not in tables or table is None]
     blocks += [table_block(one, dict(fits).get(one), table.name) for one in tables if table]
     notes = [f"{_place(one)}: no time of a token or a round in it" for one in silent]
-    if silent:
-        notes.append(_timed(silent))
+    notes += [_timed(silent)] if silent else []
     if not blocks:
         notes.append(why_none(findings))
     if tables and table is None:
@@ -120,6 +120,7 @@ def calibrate_answer(
         "passes": [passes_json(one, fit) for one, fit in fits],
         "rooflines": [one.value() for one in rooflines],
         "contexts": [one.value() for one in by_context(findings)],
+        "batches": [one.value() for one in by_batch(findings)],
         "best_absolute": best,
         "scenarios": blocks,
     }
@@ -283,6 +284,7 @@ def _text(
     for found in findings:
         parts += finding_text(found)
     parts += context_text(by_context(findings))
+    parts += batch_text(by_batch(findings))
     parts += needed_text(findings)
     if len(findings) > 1 and best:
         lines = [("Fastest of all", fastest_words(best)), ("Baselines", baselines_words(findings))]

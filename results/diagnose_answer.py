@@ -121,6 +121,7 @@ def _row(group: Group, point: Point, fit: RoundFit | str) -> Row:
         "break_even_rate": found.break_even_rate if found else _rate(ratio, gamma),
         "break_even_alpha": found.break_even_alpha if found else None,
         "ceiling_speedup": found.ceiling_speedup if found else None,
+        "least_tokens_per_round": speedup if tau is None and speedup and speedup > 1 else None,
         "never_pays": found.never_pays if found else _never(ratio, gamma),
         "draft_step_ratio": _over(point.draft_step_s, step_s),
         "draft_s": draft_s,
@@ -205,9 +206,7 @@ def _fit(fit: RoundFit | str, base: Point | None) -> dict[str, Any]:
     if isinstance(fit, str):
         return {"undetermined": fit}
     step_s = base.token_s if base else None
-    pays = None
-    if step_s:
-        pays = pays_from_gamma(step_s, fit.verify_s, fit.draft_s)
+    pays = pays_from_gamma(step_s, fit.verify_s, fit.draft_s) if step_s else None
     return {
         "verify_s": fit.verify_s,
         "draft_step_s": fit.draft_s,

@@ -92,12 +92,16 @@ def _best_facts(value: dict[str, Any]) -> list[tuple[str, str]]:
         says += "; the shortest is fastest, so the best is this or shorter"
     lines = [("Best γ", says)]
     for step in value["needed_acceptance"]:
+        if step["needed"] <= 0:  # the longer round is no longer: γ is not what bounds it
+            continue
         pays = "" if step["measured"] >= step["needed"] else ", so they do not pay"
         says = (
             f"must be accepted {step['needed']:.3f} of the time each to pay, and are "
             f"{step['measured']:.3f}{pays}"
         )
-        lines.append((f"Drafts {step['from_gamma'] + 1:g} to {step['to_gamma']:g}", says))
+        first, last = step["from_gamma"] + 1, step["to_gamma"]
+        title = f"Draft {last:g}" if first == last else f"Drafts {first:g} to {last:g}"
+        lines.append((title, says))
     return lines
 
 
@@ -136,6 +140,13 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
         if value["never_pays"]:
             says += ": cannot pay at this round cost"
         lines.append((name(row.point), says))
+    least = value["least_tokens_per_round"]
+    if least:
+        says = f"at least {least:.4g}, for a round contains a pass of the target"
+        if row.point.gamma:
+            share = (least - 1) / row.point.gamma
+            says += f": of at most {row.point.gamma + 1:g}, accepted/drafted {share:.3g} or more"
+        lines.append((f"{name(row.point)}: τ", says))
     if value["draft_step_ratio"]:
         says = f"{value['draft_step_ratio']:.4g} of a plain step"
         lines.append(("  a draft step is", says))

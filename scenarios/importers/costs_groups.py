@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from specplan.models.calibration import RoundFit, ScatterError, UndeterminedError, fit_round
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 WARM = 1.5
 #: A stated speedup further than this from baseline/TPOT was not made from these two.
 SAME_SPEEDUP = 0.004
+#: A stated speedup this close to a speed over a baseline was made from these two.
+FROM_BASELINE = 0.01
 #: Served requests below this share of the offered ones: the run was no steady state.
 SERVED = 0.8
 
@@ -70,12 +72,17 @@ class Group:
         )
 
     def speedup(self, point: Point) -> float | None:
-        """Baseline time over the point's: per token, or of the whole job where that is stated."""
+        """Baseline time over the point's: per token, of the whole job, or of requests at overload.
+
+        Requests served are a speedup only where both runs were offered more than they could serve.
+        """
         base = self.baseline
         if base and base.token_s and point.token_s:
             return base.token_s / point.token_s
         if base and base.total_s and point.total_s:
             return base.total_s / point.total_s
+        if base and _overloaded(base) and _overloaded(point):
+            return (point.served_per_s or 0.0) / (base.served_per_s or 1.0)
         return None
 
     def warnings(self) -> list[Warned]:
@@ -129,11 +136,10 @@ class Group:
             Warned(
                 "offered_exceeds_served",
                 f"{one.served_per_s:.4g}/s served of {one.offered_per_s:.4g}/s offered: not a "
-                "steady state, the run ends by draining its queue",
+                "steady state, the run ends by draining its queue; its latency is mostly queueing",
             )
             for one in self._all
-            if one.offered_per_s and one.served_per_s
-            if one.served_per_s < SERVED * one.offered_per_s
+            if _overloaded(one)
         ]
 
     def _first_token(self) -> list[Warned]:
@@ -164,6 +170,13 @@ class Group:
             )
             return [Warned("non_monotonic_in_acceptance", says)]
         return []
+
+
+def _overloaded(point: Point) -> bool:
+    """Return whether a run was offered more requests than it could serve."""
+    if not point.offered_per_s or not point.served_per_s:
+        return False
+    return point.served_per_s < SERVED * point.offered_per_s
 
 
 def phases(point: Point, fit: RoundFit | str) -> tuple[float | None, float | None]:
@@ -221,11 +234,27 @@ def groups(points: Sequence[Point], baseline: Point | None = None) -> list[Group
     for kind, members in by_kind.items():
         base, apart = _comparable(plain.get(kind, shared), members[0])
         points_of = tuple(one for one in members if not one.is_baseline)
+        if apart:
+            points_of = tuple(_own_speedup(one, plain.get(kind, shared)) for one in points_of)
         found.append(Group(kind[0], members[0].batch, members[0].context, base, points_of, apart))
     order = list(dict.fromkeys(group.label for group in found))
     found.sort(key=lambda group: (order.index(group.label), group.batch, group.context or 0.0))
     drafting = [group for group in found if group.points]
     return drafting or found
+
+
+def _own_speedup(point: Point, other: Point | None) -> Point:
+    """Drop a stated speedup that was made from the baseline of another batch or context."""
+    stated, speed = point.stated_speedup, point.tokens_per_s
+    base = other.tokens_per_s if other else None
+    if not (stated and speed and base) or abs(speed / stated / base - 1) > FROM_BASELINE:
+        return point
+    says = (
+        f"{name(point)}: the speedup of {stated:.4g} that is stated is against {base:.4g} tok/s, "
+        f"the baseline of batch {other.batch if other else 0:g}: it contains what batching gives"
+    )
+    warned = (*point.warnings, Warned("baseline_batch_mismatch", says))
+    return replace(point, stated_speedup=None, warnings=warned)
 
 
 _Kind = tuple[str, float, float | None]
