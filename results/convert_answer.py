@@ -90,7 +90,8 @@ def convert_scenario_answer(scenario: Scenario) -> Answer:
     listed = tuple(Figure(float(rate)) for rate in what.unconditional)
     evidence = Evidence(gamma=what.gamma, lists={"scenario": listed})
     answer = _answer(Stated(evidence, draft_probability=what.draft_probability))
-    return replace(answer, notes=[*answer.notes, *remarks(scenario, what.gamma)])
+    notes = [*answer.notes, *what.left_out, *remarks(scenario, what.gamma)]
+    return replace(answer, notes=notes)
 
 
 def _mixture_answer(texts: Mapping[str, str]) -> Answer:

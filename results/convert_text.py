@@ -56,6 +56,8 @@ def convert_text(rows: list[dict[str, Any]]) -> RenderableType:
     parts: list[RenderableType] = [table, Text("\n".join(lines))]
     if len(rows) == 1 and rows[0]["acceptance_block"]:
         parts.append(verbatim(f"--set 'speculation.acceptance={_block(rows[0])}'"))
+        if (share := rows[0]["draft_probability"]) is not None and share < 1:
+            parts.append(verbatim(f"--set speculation.draft_probability={_digits(share)}"))
     return Group(*parts)
 
 

@@ -11,6 +11,8 @@ from specplan.models.rounds import tokens_per_round_variance
 from specplan.scenarios.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from specplan.scenarios.schema import Scenario
@@ -24,7 +26,8 @@ class Wanted:
 
     A scenario may give requests different laws; an engine draws every round from one. Rounds of a
     law are as frequent as weight/(tokens per round), and so pooled they keep the long-run τ.
-    tree_width: most children of a node, 1 for a chain.
+    tree_width: most children of a node, 1 for a chain. left_out: what else of the scenario makes
+    rounds differ, in sentences.
     """
 
     gamma: int
@@ -36,6 +39,7 @@ class Wanted:
     draft: str
     requests_differ: bool
     replayed: bool
+    left_out: tuple[str, ...] = ()
 
     @property
     def acceptance_length(self) -> float:
@@ -116,7 +120,25 @@ def wanted(scenario: Scenario, draft: str | None = None) -> Wanted:
         draft=draft or "DRAFT_MODEL",
         requests_differ=len(laws.weight) > 1,
         replayed=stated.recorded is not None,
+        left_out=tuple(_left_out(scenario)),
     )
+
+
+def _left_out(scenario: Scenario) -> Iterator[str]:
+    """Say why a scenario's rounds draft something else than γ tokens each."""
+    stated, gamma = scenario.speculation, scenario.gamma
+    if stated.policy.kind not in {"fixed", "hf_constant"}:
+        yield f"the scenario changes γ ({stated.policy.kind}); here it is {gamma} in every round"
+    if stated.confidence_stop:
+        yield (
+            "the scenario stops drafting early (confidence_stop); here every round drafts"
+            f" {gamma} tokens"
+        )
+    if stated.proposal_lengths:
+        yield (
+            f"some rounds of the scenario propose fewer than {gamma} tokens (proposal_lengths);"
+            f" here every round that drafts is taken to propose {gamma}"
+        )
 
 
 def differences(what: Wanted, law: Floats) -> list[str]:
@@ -126,7 +148,7 @@ def differences(what: Wanted, law: Floats) -> list[str]:
     >>> differences(wanted(load("toy-20ms")), np.array([0.5, 0.25]))
     []
     """
-    told = []
+    told = list(what.left_out)
     if what.requests_differ:
         told.append(
             "the scenario's requests differ in acceptance, the engine's do not: its per-request"

@@ -59,6 +59,11 @@ _KEYS: tuple[tuple[frozenset[str], str, str], ...] = (
         "its *_lifecycle_metrics.json",
     ),
     (
+        frozenset({"target", "workload"}),
+        "a scenario of specplan",
+        "`specplan acceptance convert` takes it",
+    ),
+    (
         frozenset({"results", "scenario", "version"}),
         "an llm-d benchmark report: latencies only, it has no field for acceptance",
         "/metrics or the log of the engine it ran",
@@ -90,7 +95,7 @@ def refusal(records: Sequence[Record], file: str) -> Fault:
             if known <= record.value.keys():
                 return Fault(wrong, right, file, record.line)
     keys = ", ".join(list(records[0].value)[:4]) if records else ""
-    wrong = f"JSON of no known kind (keys: {keys})" if keys else "JSON without any object"
+    wrong = f"an object of no known kind (keys: {keys})" if keys else "JSON without any object"
     return Fault(wrong, KNOWN, file, records[0].line if records else 1)
 
 

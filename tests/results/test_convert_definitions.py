@@ -3,9 +3,11 @@
 Inputs and expectations are typed in by hand from the case named in each test's id or docstring.
 """
 
+import io
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from specplan.results.convert_answer import convert_answer, convert_scenario_answer
 from specplan.scenarios.errors import ScenarioError
@@ -354,3 +356,11 @@ def test_d21_a_scenario_that_drafts_in_some_rounds_says_so() -> None:
     assert answer["acceptance_length"] == pytest.approx(1.8)
     assert answer["tokens_per_round"] == pytest.approx(1 + 0.4 * 0.8)
     assert answer["draft_probability"] == pytest.approx(0.4)
+
+
+def test_the_setting_to_copy_keeps_rounds_without_a_draft() -> None:
+    """FORMATS.md A1: n-gram drafts in 43 % of the rounds, which no τ may hide."""
+    figures = {"gamma": "5", "acceptance_length": "5.01", "draft_probability": ".4263"}
+    stream = io.StringIO()
+    Console(width=120, file=stream).print(convert_answer(figures).text)
+    assert "--set speculation.draft_probability=0.4263" in stream.getvalue()

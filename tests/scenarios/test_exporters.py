@@ -8,6 +8,7 @@ import pytest
 
 from specplan.models.acceptance import Acceptance
 from specplan.models.sampler import chi_square
+from specplan.results.convert_answer import convert_scenario_answer
 from specplan.results.export_answer import export_answer
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.exporters import ENGINES, export
@@ -113,6 +114,22 @@ def test_a_draft_of_one_pass_is_told_where_an_engine_has_none(
     for made in export(what("speculation.method=one_pass"), engine):
         told = any("4 steps where the scenario takes one" in line for line in made.differences)
         assert told is token_by_token
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "says"),
+    [
+        ("toy-20ms", "policy=hf_heuristic", r"changes γ \(hf_heuristic\); here it is 2 in every"),
+        ("toy-20ms", "policy={off_above: 4}", r"changes γ \(off_above\)"),
+        ("toy-20ms", "confidence_stop={if_rejected: .5, if_accepted: .1}", "stops drafting early"),
+        ("llama31-8b-ngram-h100", "proposal_lengths=[1,1,1,1,20]", "fewer than 5 tokens"),
+    ],
+)
+def test_rounds_that_do_not_draft_gamma_tokens_are_told(name: str, setting: str, says: str) -> None:
+    scenario = load(name, [f"speculation.{setting}"])
+    for made in export_answer(scenario).json["exports"]:
+        assert any(re.search(says, line) for line in made["differences"])
+    assert any(re.search(says, note) for note in convert_scenario_answer(scenario).notes)
 
 
 def test_a_head_is_given_its_own_name() -> None:
