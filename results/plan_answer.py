@@ -19,6 +19,7 @@ from specplan.results.planning.sensitivity import Swing, tornado
 from specplan.results.progress import asking
 from specplan.results.searched import search_note
 from specplan.results.spending import gpu_seconds_per_million
+from specplan.scenarios.batch import batch_notes
 from specplan.sim.executors import cluster, local
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ def plan_answer(  # noqa: PLR0917
         plan = make_plan(scenario, planner, rate)
     value = plan_json(plan)
     notes = [f"{planner.trials.runs:,} simulated runs of {requests:,} requests a replica"]
+    notes += batch_notes(scenario)
     notes += [f"warning: {text}" for text in plan.beyond.warnings] if plan.beyond else []
     if scenario.workload.arrivals.streams is not None:
         notes.append("the closed loop is planned as Poisson arrivals")

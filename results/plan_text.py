@@ -66,8 +66,8 @@ def recommendation(plan: Plan) -> str:
     off = plan.schedule.off_above if plan.schedule else None
     if off:
         parts.append(f"up to {off} running sequences and switch off above")
-    kept = "" if best == plan.scenario.gamma else f" at γ = {plan.scenario.gamma}"
-    parts += [_fleet_words(spec) + kept, cost_words(spec, base)]
+    kept = "" if best == plan.scenario.gamma else f" at γ = {plan.scenario.gamma} as set"
+    parts += [_fleet_words(spec) + kept + _beside_plain(spec, base), cost_words(spec, base)]
     return ", ".join(part for part in parts if part)
 
 
@@ -100,6 +100,15 @@ def _fleet_words(way: Way) -> str:
         return f"{number(way.capacity.load)}/s a replica"
     fleet = way.fleet
     return f"{_counted(fleet.replicas, 'replica')} ({_counted(fleet.gpus, 'GPU')})"
+
+
+def _beside_plain(spec: Way, base: Way) -> str:
+    """Say what the fleet for a rate would be without speculation; empty where there is no rate."""
+    if spec.fleet is None or base.fleet is None:
+        return ""
+    if spec.fleet.gpus == base.fleet.gpus:
+        return ", as many as without speculation"
+    return f" against {_counted(base.fleet.gpus, 'GPU')} without speculation"
 
 
 def _counted(count: float, what: str) -> str:

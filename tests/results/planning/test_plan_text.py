@@ -101,7 +101,7 @@ def printed() -> Callable[..., str]:
 
 def test_the_headline_says_what_is_best_and_bounds_nothing_it_cannot(made: Plan) -> None:
     told = recommendation(made)
-    assert "γ = 2, the fastest per user at 10/s a replica, 1 replica (1 GPU)" in told
+    assert "γ = 2, the fastest per user at 10/s a replica, 1 replica (1 GPU) against 2 GPUs" in told
     assert "2x cheaper per token" in told
     assert "±" not in told
 
