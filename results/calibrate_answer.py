@@ -14,10 +14,17 @@ from specplan.results.calibrate_block import passes_block, round_block, table_bl
 from specplan.results.calibrate_passes import passes_json, passes_text
 from specplan.results.calibrate_roofline import Bent, Stack, bent, bent_text
 from specplan.results.calibrate_rows import why_none
-from specplan.results.diagnose_answer import fastest, finding
+from specplan.results.diagnose_answer import finding
 from specplan.results.diagnose_batch import batch_text, by_batch
 from specplan.results.diagnose_context import by_context, context_text
-from specplan.results.diagnose_text import baselines_words, fastest_words, finding_text, needed_text
+from specplan.results.diagnose_labels import bands, fastest
+from specplan.results.diagnose_text import (
+    bands_words,
+    baselines_words,
+    fastest_words,
+    finding_text,
+    needed_text,
+)
 from specplan.results.store import check_file, write_text
 from specplan.results.tables import facts, heading, verbatim
 from specplan.scenarios.errors import Fault, ScenarioError
@@ -122,6 +129,7 @@ def calibrate_answer(
         "contexts": [one.value() for one in by_context(findings)],
         "batches": [one.value() for one in by_batch(findings)],
         "best_absolute": best,
+        "bands": bands(findings),
         "scenarios": blocks,
     }
     return Answer(value, _text(findings, fits, rooflines, best, blocks), notes, 0 if blocks else 1)
@@ -286,9 +294,14 @@ def _text(
     parts += context_text(by_context(findings))
     parts += batch_text(by_batch(findings))
     parts += needed_text(findings)
-    if len(findings) > 1 and best:
-        lines = [("Fastest of all", fastest_words(best)), ("Baselines", baselines_words(findings))]
-        parts += [Text(), facts([line for line in lines if line[1]])]
+    if len(findings) > 1:
+        lines = [
+            ("Fastest of all", fastest_words(best) if best else ""),
+            ("Speedup by label", bands_words(bands(findings))),
+            ("Baselines", baselines_words(findings) if best else ""),
+        ]
+        told = [line for line in lines if line[1]]
+        parts += [Text(), facts(told)] if told else []
     if fits:
         parts += passes_text(fits)
     if rooflines:

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from specplan.scenarios.importers.costs_groups import Group
     from specplan.scenarios.importers.costs_points import Point
 
-#: Absolute times this close are a tie between placements or engines.
-TIE = 0.01
-
 
 @dataclass(frozen=True)
 class Row:
@@ -267,34 +264,3 @@ def _needs(group: Group) -> list[str]:
     if group.points and not all(one.tokens_per_round for one in group.points):
         found.append("tokens_per_round")
     return found
-
-
-def fastest(points: Sequence[Point]) -> dict[str, Any]:
-    """Rank points by what a user gets, tok/s or the time of the job; ratios to baselines aside.
-
-    Points of several batches or contexts are no rivals: nothing is ranked then.
-    """
-    if len({(one.batch, one.context) for one in points}) > 1:
-        return {}
-    for quantity in ("tokens_per_s", "total_s"):
-        stated = [(getattr(one, quantity), one) for one in points]
-        sign = 1 if quantity == "tokens_per_s" else -1
-        ranked = sorted(
-            ((value**sign, one) for value, one in stated if value), key=lambda pair: -pair[0]
-        )
-        if len(ranked) < 2:
-            continue
-        top, best = ranked[0]
-        tied = [one.label or one.source for speed, one in ranked if speed >= top * (1 - TIE)]
-        plain = next(((top / speed, one) for speed, one in ranked if one.is_baseline), None)
-        apart = plain and plain[1].label not in {"", best.label}
-        return {
-            quantity: getattr(best, quantity),
-            "label": best.label,
-            "gamma": best.gamma,
-            "source": best.source,
-            "tie": tied if len(tied) > 1 else [],
-            "over_fastest_plain": plain[0] if plain and apart else None,
-            "fastest_plain": (plain[1].label or plain[1].source) if plain and apart else None,
-        }
-    return {}

@@ -194,6 +194,17 @@ def fastest_words(best: Mapping[str, Any]) -> str:
     return f"{says} (a tie: {', '.join(best['tie'])})" if best["tie"] else says
 
 
+def bands_words(found: Sequence[Mapping[str, Any]]) -> str:
+    """Tell for each γ between which labels its speedup lies; "" where none has several."""
+    several = len({(one["batch"], one["context"]) for one in found}) > 1
+    return "; ".join(
+        (f"batch {one['batch']:g}, " if several else "")
+        + f"γ = {one['gamma']:g}: {times(one['low'])} ({one['low_label']}) to "
+        f"{times(one['high'])} ({one['high_label']})"
+        for one in found
+    )
+
+
 def baselines_words(findings: Sequence[Finding]) -> str:
     """Ask which baseline counts, where those of several labels are far apart; "" where not."""
     times_s = {

@@ -339,3 +339,19 @@ def test_every_table_of_an_operator_fit_is_named() -> None:
     model = DATA / "models" / "meta-llama--Meta-Llama-3.1-8B_config.json"
     (fit,) = calibrate_answer([folder], model=model).json["passes"]
     assert all(name in fit["source"] for name in ("attention", "dense", "per_sequence"))
+
+
+def test_labels_span_a_band_of_speedups() -> None:
+    # Report C10 (ggml-org/llama.cpp#23274): two prompts, plain and MTP 1 to 3
+    measured = {"A": (23.68, 31.42, 32.37, 27.87), "B": (23.74, 31.97, 36.56, 32.46)}
+    points = [
+        f"gamma={gamma} {speed} tok/s label={label}"
+        for label, speeds in measured.items()
+        for gamma, speed in enumerate(speeds)
+    ]
+    value = calibrate_answer(points=points).json
+    assert [group["best_gamma"] for group in value["groups"]] == [2, 2]
+    two = value["bands"][1]
+    assert (two["gamma"], two["low_label"], two["high_label"]) == (2, "A", "B")
+    assert (two["low"], two["high"]) == pytest.approx((1.367, 1.540), abs=1e-3)
+    assert calibrate_answer(points=points[:4]).json["bands"] == []
