@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from specplan.models.statements import LENGTHS, LISTS, SHARES
-from specplan.results.tables import verbatim
+from specplan.results.tables import folded, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,15 +36,18 @@ _SHOWN = (
     ("round time (s)", "round_s"),
 )
 
+NAME = 11  # four readings, every known meaning of a rate, fit 80 columns with names of this width
+
 _SAME_AS = {"drafted_per_round": "gamma", "tokens_per_round": "acceptance_length"}
 
 
 def convert_text(rows: list[dict[str, Any]]) -> RenderableType:
     """Render the readings of `convert_answer`, one column each."""
-    table = Table(title=_title(rows), title_justify="left")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("quantity", no_wrap=True)
     for row in rows:
-        table.add_column(_heading(row["reading"]), justify="right")
+        heading = _heading(row["reading"])
+        table.add_column(heading, justify="right", overflow="fold", min_width=NAME)
     for label, key in _SHOWN:
         if any(_says_more(row, key) for row in rows):
             table.add_row(label, *(_cell(row.get(key)) for row in rows))
@@ -53,7 +56,7 @@ def convert_text(rows: list[dict[str, Any]]) -> RenderableType:
     lines = [f"{name}: {meanings[name]}" for name in meanings if name in read]
     if any(row["positions_from"] == "iid" for row in rows):
         lines.append("per-position rates assume one iid alpha; measured ones rarely are")
-    parts: list[RenderableType] = [table, Text("\n".join(lines))]
+    parts: list[RenderableType] = [Text(_title(rows)), table, Text("\n".join(lines))]
     if len(rows) == 1 and rows[0]["acceptance_block"]:
         parts.append(verbatim(f"--set 'speculation.acceptance={_block(rows[0])}'"))
         if (share := rows[0]["draft_probability"]) is not None and share < 1:
@@ -89,7 +92,7 @@ def _title(rows: list[dict[str, Any]]) -> str:
 
 def _heading(reading: Mapping[str, str]) -> str:
     return "\n".join(
-        name if name in {chosen, "counts"} else f"{name} =\n{chosen}"
+        name if name in {chosen, "counts"} else f"{name} =\n{folded(chosen, NAME)}"
         for name, chosen in reading.items()
     )
 

@@ -149,7 +149,7 @@ def fitted(header: Sequence[str], rows: Sequence[Sequence[str]], keep: int) -> T
     names, shown = list(header), len(header)
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(shown)]
     if _wide([max(w, len(n)) for w, n in zip(widths, names, strict=True)]) > WIDTH:
-        names = [_folded(name, max(width, 10)) for name, width in zip(names, widths, strict=True)]
+        names = [folded(name, max(width, 10)) for name, width in zip(names, widths, strict=True)]
     for i, name in enumerate(names):
         widths[i] = max(widths[i], *(len(line) for line in name.split("\n")))
     while shown > keep and _wide(widths[:shown]) > WIDTH:
@@ -168,10 +168,10 @@ def _wide(widths: Sequence[int]) -> int:
     return sum(widths) + 2 * len(widths) - 2
 
 
-def _folded(name: str, width: int) -> str:
+def folded(name: str, width: int) -> str:
     """Fold a name before words that follow a dot, an underscore or a blank; no number is parted.
 
-    >>> _folded("speculation.acceptance.alpha", 12).splitlines()
+    >>> folded("speculation.acceptance.alpha", 12).splitlines()
     ['speculation.', 'acceptance.', 'alpha']
     """
     lines = [""]
