@@ -43,7 +43,7 @@ _SAME_AS = {"drafted_per_round": "gamma", "tokens_per_round": "acceptance_length
 
 def convert_text(rows: list[dict[str, Any]]) -> RenderableType:
     """Render the readings of `convert_answer`, one column each."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 0, 0, 2), header_style="bold")
     table.add_column("quantity", no_wrap=True)
     for row in rows:
         heading = _heading(row["reading"])

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
+
+from specplan.results.tables import columns
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
 TOKENS_SHOWN = 20
 """Rows a table holds; the JSON always has all of them."""
@@ -35,18 +37,7 @@ def law_text(json: dict[str, Any]) -> RenderableType:
 
 
 def _table(row: dict[str, Any], number: int) -> Table:
-    table = Table(title=f"position {number}", title_justify="left")
-    for heading in (
-        "token",
-        "p",
-        "q",
-        "accept",
-        "accepted mass",
-        "residual",
-        "output",
-        "p redrawn",
-    ):
-        table.add_column(heading, justify="right")
+    rows = []
     order = sorted(range(len(row["p"])), key=lambda x: -max(row["p"][x], row["q"][x]))
     for token in sorted(order[:TOKENS_SHOWN]):
         residual = row["residual"]
@@ -59,7 +50,9 @@ def _table(row: dict[str, Any], number: int) -> Table:
             row["output"][token],
             row["unchanged_target"]["output"][token],
         )
-        table.add_row(str(token), *("–" if cell is None else f"{cell:.4f}" for cell in cells))
+        rows.append([str(token), *("–" if cell is None else f"{cell:.4f}" for cell in cells)])
+    table = columns(_COLUMNS, rows)
+    table.title, table.title_justify = f"position {number}", "left"
     if len(order) > TOKENS_SHOWN:
         table.caption = f"the {TOKENS_SHOWN} likeliest of {len(order)} tokens; --json has all"
     return table
