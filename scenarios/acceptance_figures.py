@@ -36,6 +36,9 @@ TIMES = ("itl", "tpot", "speedup", "round_cost", "tokens_per_s")
 MIXTURE = ("speedups", "token_shares")
 PLAIN = ("gamma", "block_size", "engine", "fill", "dataset", "batch", "draft_probability")
 
+LARGEST = 1e9
+"""Largest ratio or speed that is taken, and its inverse the smallest: beyond is a slip."""
+
 _READ = (PLAIN, LENGTH_NAMES, SHARE_NAMES, LIST_NAMES, COUNT_NAMES, COUNT_LISTS, SWEEPS, TIMES)
 NAMES: tuple[str, ...] = sum(_READ, ()) + MIXTURE
 """Every name that can be stated, in the order in which help shows them."""
@@ -193,6 +196,9 @@ def _positive(text: str, name: str) -> float:
     value = read_number(text, name).value
     if value <= 0:
         raise ScenarioError(Fault(f"{shown(text)} is not above 0", "a positive number", field=name))
+    if not 1 / LARGEST <= value <= LARGEST:
+        right = f"from {1 / LARGEST:g} to {LARGEST:g}"
+        raise ScenarioError(Fault(f"{shown(text)} is out of any range", right, field=name))
     return value
 
 

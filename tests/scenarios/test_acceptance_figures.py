@@ -94,6 +94,8 @@ def test_what_is_no_whole_number_is_refused(text: str) -> None:
         ({"lengths_by_gamma": "1:1.8,1:2.5"}, "rising whole numbers"),
         ({"lengths_by_gamma": "1:2.8"}, "between 1 and gamma"),
         ({"speedup": "0"}, "speedup: 0 is not above 0"),
+        ({"speedup": "1e-320"}, "speedup: 1e-320 is out of any range \\(from 1e-09 to 1e\\+09"),
+        ({"tokens_per_s": "1e300"}, "tokens_per_s: 1e300 is out of any range"),
     ],
 )
 def test_faults_name_the_field(texts: dict[str, str], says: str) -> None:
