@@ -58,15 +58,15 @@ def _milliseconds(values: Distribution) -> dict[str, float | None]:
 
 def _itl_milliseconds(gaps: GapHistogram) -> dict[str, float | None]:
     """Take the same of the gaps between chunks, from their histogram."""
-    names = ["mean", "median", "std", *(f"p{p}" for p in PERCENTILES)]
+    names = ["mean", "median", "std", "max", *(f"p{p}" for p in PERCENTILES)]
     if gaps.count == 0:
         return dict.fromkeys(names)
     mean = gaps.sum / gaps.count
-    variance = max(0.0, gaps.sum_of_squares / gaps.count - mean * mean)
     return {
         "mean": mean * 1e3,
         "median": gaps.quantile(0.5) * 1e3,
-        "std": sqrt(variance) * 1e3,
+        "std": sqrt(max(0.0, gaps.sum_of_squares / gaps.count - mean * mean)) * 1e3,
+        "max": gaps.max * 1e3,
         **{f"p{p}": gaps.quantile(p / 100) * 1e3 for p in PERCENTILES},
     }
 

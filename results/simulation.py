@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 ENOUGH = BATCHES * SMALLEST_BATCH  # requests from which on a mean has an interval
 RULE = 50  # width of the vLLM console's rules
+HIDDEN = 10  # times the p99 ITL: a longest gap beyond that is a stall which no percentile shows
 TITLES = {
     "ttft": ("Time to First Token", "TTFT"),
     "tpot": ("Time per Output Token (excl. 1st token)", "TPOT"),
@@ -252,6 +253,8 @@ def _latency_lines(figures: Mapping[str, Any], metric: str, short: str) -> Itera
     for statistic in ("median", "p90", "p95", "p99"):
         name = statistic.title() if statistic == "median" else statistic.upper()
         yield _line(f"{name} {short} (ms):", figures[f"{statistic}_{metric}_ms"])
+    if metric == "itl" and figures["max_itl_ms"] > HIDDEN * figures["p99_itl_ms"]:
+        yield _line("Longest ITL (ms):", figures["max_itl_ms"])
     if metric == "ttft":
         yield _line("Mean wait for admission (ms):", figures["mean_queue_ms"])
 

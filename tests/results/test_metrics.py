@@ -77,6 +77,7 @@ def test_definitions(make_run: Callable[..., Run]) -> None:
     assert figures["mean_tpot_ms"] == pytest.approx(100 / 3)  # (E2EL − TTFT)/(n − 1)
     assert figures["mean_itl_ms"] == pytest.approx(100)
     assert figures["std_itl_ms"] == pytest.approx(0, abs=1e-5)
+    assert figures["max_itl_ms"] == pytest.approx(100)
     assert figures["output_throughput"] == pytest.approx(20)
     assert figures["request_throughput"] == pytest.approx(5)
     assert figures["acceptance_length"] == 2.0  # 1 + 400/400
