@@ -113,7 +113,8 @@ def read_stated(texts: Mapping[str, str]) -> Stated:
             figures[name], found = read_share(texts[name], name)
             warnings += found
     times = {name: _positive(texts[name], name) for name in TIMES[2:] if name in texts}
-    figures |= _from_times(texts, times)
+    engine = engine_name(texts["engine"], ENGINES) if "engine" in texts else None
+    figures |= _from_times(texts, times, engine, warnings)
     lists = {name: _shares(texts[name], name, warnings) for name in LIST_NAMES if name in texts}
     lists |= from_counts_per_position(texts)
     lists |= from_sweeps(texts, warnings)
@@ -127,7 +128,7 @@ def read_stated(texts: Mapping[str, str]) -> Stated:
             if "histogram" in texts
             else None,
             counts=Counts(**counts),
-            engine=engine_name(texts["engine"], ENGINES) if "engine" in texts else None,
+            engine=engine,
             fill=_one_of(texts, "fill", get_args(Rule)),
         )
     except ValueError as error:
@@ -208,8 +209,17 @@ def _shares(text: str, name: str, warnings: list[Warned]) -> tuple[Figure, ...]:
     return figures
 
 
-def _from_times(texts: Mapping[str, str], times: Mapping[str, float]) -> dict[str, Figure]:
-    """τ from clocks: ITL/TPOT (vLLM streams one chunk a round), or speedup × round cost."""
+def _from_times(
+    texts: Mapping[str, str],
+    times: Mapping[str, float],
+    engine: str | None,
+    warnings: list[Warned],
+) -> dict[str, Figure]:
+    """τ from clocks: ITL/TPOT, or speedup × round cost.
+
+    vLLM streams one chunk a round and its ITL is the gap between chunks; SGLang divides that gap by
+    the tokens of the chunk, so that its ITL is about its TPOT at any τ (FORMATS.md A3, A7).
+    """
     found = {}
     if "itl" in texts or "tpot" in texts:
         if not {"itl", "tpot"} <= texts.keys():
@@ -217,6 +227,17 @@ def _from_times(texts: Mapping[str, str], times: Mapping[str, float]) -> dict[st
             raise ScenarioError(
                 Fault("is missing", "itl and tpot together give tokens per round", field=missing)
             )
+        if engine == "sglang":
+            wrong = (
+                "SGLang divides the gap between chunks by their tokens: no tokens per round in it"
+            )
+            raise ScenarioError(Fault(wrong, "its accept len, as acceptance_length", field="itl"))
+        if engine is None:
+            told = (
+                "itl/tpot is tokens per round where ITL is the gap between chunks, as in vLLM;"
+                " SGLang's is that gap divided by the tokens"
+            )
+            warnings.append(("itl_is_a_round", told))
         itl, tpot = (_duration(texts[name], name) for name in ("itl", "tpot"))
         relative = itl.rounding / itl.value + tpot.rounding / tpot.value
         tau = itl.value / tpot.value

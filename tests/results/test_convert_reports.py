@@ -192,6 +192,16 @@ def test_c76_random_text_is_warned_about() -> None:
     assert "synthetic_acceptance" in codes(answer)
 
 
+def test_sglang_clocks_hold_no_tokens_per_round() -> None:
+    """FORMATS.md A7: GLM-5 under SGLang accepts 3.48 and has ITL 7.80, TPOT 7.54."""
+    with pytest.raises(ScenarioError, match="itl: SGLang divides the gap"):
+        convert(gamma="3", itl="7.80", tpot="7.54", engine="sglang")
+    told = {warning["code"] for warning in convert(gamma="3", itl="9", tpot="6.4")["warnings"]}
+    assert "itl_is_a_round" in told
+    vllm = convert(gamma="3", itl="9", tpot="6.4", engine="vllm")
+    assert "itl_is_a_round" not in {warning["code"] for warning in vllm["warnings"]}
+
+
 def test_c67_a_rate_of_unknown_meaning_is_no_alpha_that_no_chain_reaches() -> None:
     """τ 3.458 at a share of .3116: as α it stays below 1/(1 − .3116) = 1.453 for any γ."""
     answer = convert(itl="8.23ms", tpot="2.38ms", rate="31.16%")
