@@ -123,14 +123,17 @@ def reason(prediction: Prediction) -> str:
 def now(scenario: Scenario, p: Prediction, point: OperatingPoint) -> tuple[float, float]:
     """Give what a break-even is compared with: the equivalent iid α, and the draft step in s.
 
-    The step is that of the batch and context of the break-even.
+    The step is that of the batch and context of the break-even, hidden behind a verify pass or not.
     """
     from specplan.models.acceptance import alpha_from_tokens_per_round
     from specplan.scenarios.priced import Priced
 
     alpha = alpha_from_tokens_per_round(float(p.tokens_per_round), int(p.gamma))
-    costs = Priced(scenario, point.context_tokens).costs(point.batch, int(p.gamma))
-    return float(alpha), float(np.mean(costs.draft_step_s))
+    priced = Priced(scenario, point.context_tokens)
+    if scenario.draft.placement == "parallel":
+        drafted = int(p.gamma) if scenario.speculation.method == "one_pass" else 1
+        return float(alpha), float(priced.draft.seconds(point.batch, drafted, priced.context))
+    return float(alpha), float(np.mean(priced.costs(point.batch, int(p.gamma)).draft_step_s))
 
 
 def _text(
@@ -220,7 +223,7 @@ def _break_even(p: Prediction, alpha_now: float, draft_now_s: float) -> str:
     if isfinite(draft_s):
         present = milliseconds(draft_now_s)
         return f"{needed}, or a draft step of {milliseconds(draft_s)} (now {present})"
-    if float(p.draft_s_per_token) == 0:
+    if float(p.draft_s_per_token) == 0 and draft_now_s == 0:
         return f"{needed}; the draft costs nothing already"
     return f"{needed}, and no draft step (a free draft is too slow, too)"
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from specplan.models import speedup
+from specplan.models.cost import constant
 from specplan.scenarios.batch import batch_notes
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.offered import offered
@@ -14,6 +19,8 @@ from specplan.scenarios.priced import LONGEST_EXACT, Priced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from specplan.models.speedup import Prediction
     from specplan.scenarios.lower import End
@@ -80,7 +87,7 @@ def predict_at(
     made = round(point.output_tokens) - at.by_prefill
     exact = finite and made <= LONGEST_EXACT
     try:
-        return speedup.predict(
+        found = speedup.predict(
             at.acceptance,
             point.gamma,
             at.costs(point.batch, point.gamma),
@@ -89,6 +96,35 @@ def predict_at(
         )
     except ValueError as error:
         raise ScenarioError(Fault(str(error), field=scenario.name)) from None
+    if scenario.draft.placement != "parallel" or not point.gamma:
+        return found
+    return dataclasses.replace(found, break_even_draft_step_s=_parallel_break_even_s(at, point))
+
+
+def _parallel_break_even_s(at: Priced, point: OperatingPoint) -> NDArray[np.float64]:
+    """Draft step at which a round whose drafting runs beside the verifying costs τ·T.
+
+    The shorter of both is hidden, so R(d) is flat until the draft takes longer, then linear in d;
+    NaN where R > τ·T even for a free draft.
+    """
+    from scipy.optimize import brentq  # slow to import, and seldom needed
+
+    gamma = point.gamma
+    drafting, full = at.figures.drafting[gamma], at.figures.fully_accepted[gamma]
+    priced = copy(at)
+
+    def over_s(draft_step_s: float) -> float:
+        priced.draft = constant(draft_step_s)
+        costs = priced.costs(point.batch, gamma)
+        round_s = float(sum(costs.parts(gamma, drafting, full)))
+        return round_s - float(at.figures.tokens[gamma] * costs.step_s)
+
+    if over_s(0.0) > 0:
+        return np.array(np.nan)
+    longest_s = (gamma + 1) * float(at.costs(point.batch, gamma).step_s)  # τ ≤ γ + 1
+    while over_s(longest_s) < 0:  # rounds that do not draft leave more room
+        longest_s *= 2
+    return np.array(brentq(over_s, 0.0, longest_s))
 
 
 def operating_point(scenario: Scenario) -> OperatingPoint:

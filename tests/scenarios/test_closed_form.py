@@ -246,3 +246,25 @@ def test_fewer_streams_than_replicas_run_alone() -> None:
     spread = operating_point(load("toy-20ms", ["cluster.replicas=2"]))
     assert spread.batch == alone.batch == 1.0
     assert spread.requests_per_s == pytest.approx(alone.requests_per_s / 2)  # of each replica
+
+
+@pytest.mark.parametrize(
+    ("sets", "step_s"),
+    [
+        ([], 0.0875),  # γ = 2 and τ·T = 175 ms: 2 d = 175 ms; drafting up to 100 ms is hidden
+        (["speculation.method=one_pass"], 0.175),
+        (["draft.per_round=5 ms"], 0.085),
+        (["speculation.overhead=5 ms"], 0.085),
+        (["target.round=180 ms"], math.nan),  # more than 175 ms without a draft
+    ],
+)
+def test_a_draft_that_runs_beside_the_verifying_breaks_even_later(
+    sets: list[str], step_s: float
+) -> None:
+    """R = max(V, c + γ·d) + o = τ·T with τ = 1.75, T = V = 100 ms (MODEL.md § 3, parallel)."""
+    found = predict(load("toy-20ms", ["draft.placement=parallel", *sets]))
+    assert float(found.break_even_draft_step_s) == pytest.approx(step_s, nan_ok=True)
+    if not math.isnan(step_s):
+        slow = predict(load("toy-20ms", ["draft.placement=parallel", *sets,
+                                         f"draft.step={1e3 * step_s} ms"]))  # fmt: skip
+        assert float(slow.speedup) == pytest.approx(1.0)
