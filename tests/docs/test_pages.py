@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
+
+from specplan.cli import app
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+WRITTEN = [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))] if DOCS.is_dir() else []
 STALE = "stale: make docs"
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="docs/ is not in the source distribution")
@@ -48,6 +52,36 @@ def test_links_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def _anchors(page: Path) -> set[str]:
+    """Name the headings of a page as GitHub links them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).strip().replace(" ", "-") for one in headings}
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_links_into_a_page_find_their_heading(page: Path) -> None:
+    for name, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text("utf-8")):
+        assert anchor in _anchors(page.parent / name if name else page), f"{page}: {name}#{anchor}"
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_commands_that_are_named_exist_with_their_options(page: Path) -> None:
+    root: Any = get_command(app)
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    fenced = "\n".join(re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL))
+    found = re.findall(r"^ *(?:\$ )?specplan ([a-z][^|\n]*)", fenced, re.MULTILINE)
+    for words in found + re.findall(r"(?<!`)`specplan ([a-z][^`|]*)", text):
+        command: Any = root
+        for word in words.split():
+            if word not in getattr(command, "commands", {}):
+                break
+            command = command.commands[word]
+        assert command is not root, f"specplan {words}"
+        known = {name for one in command.params for name in one.opts} | {"--help", "-h"}
+        for option in re.findall(r"(?<!\S)(--?[a-z][\w-]*)", words):
+            assert option in known, f"specplan {words}: {option}"
 
 
 def test_the_index_names_every_page() -> None:
