@@ -9,11 +9,22 @@ from specplan.results import store
 from specplan.results.answer import Answer
 from specplan.results.starting_files import FromFiles
 from specplan.scenarios.errors import Fault, ScenarioError
+from specplan.scenarios.provenance import OTHERS
 from specplan.scenarios.starter import QUESTIONS, starter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+# Answers that the record labels by their field; γ and method are choices.
+_MEASURED = {
+    "acceptance": "speculation.acceptance",
+    "draft_probability": "speculation.draft_probability",
+    "overhead": "speculation.overhead",
+    "arrivals": "workload.arrivals",
+    "prompt_tokens": "workload.prompt_tokens",
+    "output_tokens": "workload.output_tokens",
+}
 
 
 def read_answers(texts: Sequence[str]) -> dict[str, str]:
@@ -74,13 +85,16 @@ def init_answer(
 
 
 def evidence(sources: Mapping[str, str], notes: Sequence[str] = ()) -> str:
-    """Write the record of what was told by which files, as YAML.
+    """Write the record of what was told by which files, as YAML; a cost has its own label.
 
     >>> evidence({"step": "plain.json", "gamma": "eagle.json", "acceptance": "eagle.json"})
-    '"step (plain.json); gamma, acceptance (eagle.json); all else assumed"'
+    '{"speculation.acceptance": "measured: eagle.json", "all other inputs": "assumed"}'
     """
-    told = [f"{', '.join(keys)} ({name})" for name, keys in by_file(sources).items()]
-    return json.dumps("; ".join([*told, "all else assumed", *notes]), ensure_ascii=False)
+    told = {
+        _MEASURED[key]: f"measured: {name}" for key, name in sources.items() if key in _MEASURED
+    }
+    told[OTHERS] = "; ".join(["assumed", *notes])
+    return json.dumps(told, ensure_ascii=False)
 
 
 def by_file(sources: Mapping[str, str]) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
+from specplan.results.planning.sensitivity import evidence_of
 from specplan.scenarios.load import validated
 from specplan.scenarios.source import parse_source
 from specplan.scenarios.starter import starter
@@ -92,7 +93,9 @@ def test_runs_with_and_without_speculation_answer_costs_acceptance_and_load(
     assert "evidence: measured" in text
     assert "prompt_tokens: 512" in text  # 40,960 of 80 requests
     assert "output_tokens: 128" in text
-    assert "all else assumed" in text
+    written = validated(parse_source(text, str(file)))
+    labels = [evidence_of(written, name) for name in ("speculation.acceptance", "target.prefill")]
+    assert labels == ["measured", "assumed"]
 
 
 def test_a_log_answers_acceptance_and_a_trace_the_load(
