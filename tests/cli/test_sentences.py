@@ -134,13 +134,12 @@ def test_compare_says_that_settings_are_for_all(specplan_cli: Cli) -> None:
     assert "Set a field of all." in specplan_cli("compare", "--help").out
 
 
-def test_calibrate_does_not_ask_for_what_it_infers(specplan_cli: Cli, tmp_path: Path) -> None:
+def test_calibrate_takes_gamma_from_the_counts(specplan_cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "bench.json").write_text(json.dumps(BENCH))
     out = specplan_cli("calibrate", str(tmp_path / "bench.json"), "--baseline", "8 ms").out
     words = " ".join(out.split())
-    assert "undetermined: no point states its γ" in words
-    assert "γ 3 by τ and accepted/drafted" in words  # 24,000 / 8,000
-    assert "known γ" not in words
+    assert "γ = 3 2.5 12.5 ms" in words  # 24,000 / 8,000
+    assert "undetermined: only γ = 3 is measured" in words
 
 
 def test_a_base_that_the_varied_fields_complete(specplan_cli: Cli) -> None:
