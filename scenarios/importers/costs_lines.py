@@ -111,7 +111,7 @@ def parse_point(text: str) -> Point:
     values, words = _statements(text)
     gamma = values.get("gamma")
     tau = _tokens_per_round(text, values)
-    drafted = _drafted_per_round(values, tau)
+    drafted = _drafted_per_round(text, values, tau)
     steps = drafted if drafted is not None else gamma
     draft_s = values.get("draft_round")
     if draft_s is None and "draft" in values and steps is not None:
@@ -222,7 +222,7 @@ def _tokens_per_round(text: str, values: dict[str, float]) -> float | None:
         said["tau"] = values["tau"]
     if "accepted_per_round" in values:
         said["accepted_per_round"] = 1 + values["accepted_per_round"]
-    if "accepted" in values and (rounds := _rounds(values)):
+    if "accepted" in values and (rounds := _rounds(text, values)):
         said["accepted"] = 1 + values["accepted"] / rounds
     if gamma and "alpha" in values:
         said["alpha"] = float(tokens_per_round_from_alpha(values["alpha"], int(gamma)))
@@ -249,22 +249,34 @@ def _rate(values: dict[str, float]) -> float | None:
     return accepted / drafted if drafted and accepted is not None else None
 
 
-def _rounds(values: dict[str, float]) -> float | None:
-    """Count rounds: stated, drafted/γ where whole, or tokens − 1 (prefill) − accepted."""
+def _rounds(text: str, values: dict[str, float]) -> float | None:
+    """Count rounds: stated, tokens − 1 (prefill) − accepted, or drafted/γ where whole.
+
+    Every request has a token of its prefill, so that the tokens leave up to twice the rounds of
+    the drafts; more than that are rounds that drafted nothing. Raises ScenarioError for fewer.
+    """
     if "rounds" in values:
         return values["rounds"]
     gamma, drafted = values.get("gamma"), values.get("drafted")
-    if gamma and drafted and drafted % gamma == 0:
-        return drafted / gamma
-    if "tokens" in values:
-        return max(values["tokens"] - 1 - values["accepted"], 0.0)
-    return None
+    by_drafts = drafted / gamma if gamma and drafted and drafted % gamma == 0 else None
+    if "tokens" not in values:
+        return by_drafts
+    by_tokens = max(values["tokens"] - 1 - values["accepted"], 0.0)
+    if by_drafts is None or by_tokens > 2 * by_drafts:
+        return by_tokens
+    if by_tokens < by_drafts * (1 - AGREE) - 1:
+        wrong = (
+            f"{values['tokens']:g} tokens, {values['accepted']:g} of them accepted, are "
+            f"{by_tokens:g} rounds, {drafted:g} drafted at γ = {gamma:g} are {by_drafts:g}"
+        )
+        raise ScenarioError(Fault(wrong, "counts of one run", field=text))
+    return by_drafts
 
 
-def _drafted_per_round(values: dict[str, float], tau: float | None) -> float | None:
+def _drafted_per_round(text: str, values: dict[str, float], tau: float | None) -> float | None:
     if values.get("gamma") == 0:
         return 0.0
-    rounds = _rounds(values) if "accepted" in values else values.get("rounds")
+    rounds = _rounds(text, values) if "accepted" in values else values.get("rounds")
     if rounds and "drafted" in values:
         return values["drafted"] / rounds
     gamma = values.get("gamma")

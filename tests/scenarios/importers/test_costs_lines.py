@@ -129,3 +129,17 @@ def test_three_statements_that_disagree_are_kept_and_said() -> None:
 def test_help_lists_what_a_line_may_say() -> None:
     says = set(re.findall(r"[a-z_]+", calibrate.__doc__ or ""))
     assert set(costs_lines._KEYS) | set(costs_lines._WORDS) <= says
+
+
+def test_tokens_tell_of_rounds_that_drafted_nothing() -> None:
+    """vllm-project/vllm#19254: 2,901 drafts of 3 kept 5,306 of 33,990 tokens: τ is 1.185, not 2.83.
+
+    100 requests of 10 tokens have 100 tokens of their prefills: 400 rounds, not 499.
+    """
+    counts = "gamma=3 accepted=5306 drafted=8703"
+    assert parse_point(f"{counts} tokens=33990").tokens_per_round == pytest.approx(1.185, abs=5e-4)
+    assert parse_point(counts).tokens_per_round == pytest.approx(2.829, abs=5e-4)
+    prefills = parse_point("gamma=2 accepted=500 drafted=800 tokens=1000")
+    assert prefills.tokens_per_round == pytest.approx(2.25)
+    with pytest.raises(ScenarioError, match="are 693 rounds, 8703 drafted at γ = 3 are 2901"):
+        parse_point(f"{counts} tokens=6000")
