@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from typer.testing import CliRunner
 
 from specplan.cli import app
@@ -17,6 +18,10 @@ from specplan.sim.step import GAP_BINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+# How long an example takes says what else the machine does, and is not asserted.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture

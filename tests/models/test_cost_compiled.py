@@ -5,7 +5,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba.extending import register_jitable
 
@@ -45,7 +45,6 @@ COSTS = {
 
 
 @pytest.mark.parametrize("priced", COSTS.values(), ids=COSTS)
-@settings(deadline=None)  # the first example compiles
 @given(
     batch=st.integers(0, 20),
     width=st.integers(0, 9),

@@ -150,7 +150,7 @@ def brute_force(
     return np.array(finished).T
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(unconditional_lists, st.integers(0, 6), chance, st.booleans(), st.booleans())
 def test_recursion_equals_enumeration_of_every_path(
     lists: list[float], n: int, hit: float, one_pass: bool, extra: bool

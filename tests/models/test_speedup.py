@@ -188,7 +188,7 @@ def test_one_pass_drafting_moves_the_best_gamma_out() -> None:
     assert one_pass.best_gamma == 7
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(alphas, min_size=1, max_size=6),
     st.integers(0, 6),

@@ -78,7 +78,7 @@ def every_tree(choices: int, width: int) -> list[frozenset[tuple[int, ...]]]:
     return list(trees)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(ranks, st.integers(1, 5), st.integers(1, 4))
 def test_optimal_tree_beats_every_tree(chances: list[float], width: int, depth: int) -> None:
     best = max(

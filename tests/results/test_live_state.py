@@ -35,7 +35,7 @@ def test_nothing_moved_is_the_scenario_itself(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_url_and_command_line_lead_to_the_same_state(name: str, data: st.DataObject) -> None:
     base = Base.read(name)
     values = {}
@@ -81,7 +81,6 @@ def test_the_largest_gamma_follows_the_acceptance() -> None:
 
 
 @given(st.text(max_size=300))
-@settings(deadline=None)
 def test_no_text_is_too_odd_for_a_url(text: str) -> None:
     scenario = load("toy-20ms")
     made = controls(scenario)

@@ -262,7 +262,7 @@ def test_a_map_ends_with_its_cells() -> None:
 
 def test_no_button_sends_a_figure_elsewhere() -> None:
     text = page("t", "v", [Section("f", figure=figures_closed.tornado(curves(load("toy-20ms"))))])
-    assert '"showSendToCloud": false' in text.partition("Plotly.newPlot")[2].partition("</s")[0]
+    assert '"showSendToCloud": false' in text.rpartition("Plotly.newPlot")[2].partition("</s")[0]
 
 
 def test_long_paths_in_a_sentence_may_break() -> None:

@@ -121,7 +121,7 @@ NUMBERS = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.dictionaries(st.sampled_from(NAMES), NUMBERS, max_size=5))
 def test_nothing_typed_ends_in_a_traceback(texts: dict[str, str]) -> None:
     rows, refusal = converted(texts)

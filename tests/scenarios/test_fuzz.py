@@ -18,7 +18,6 @@ from specplan.scenarios.schema import Scenario
 INPUTS = int(os.environ.get("SPECPLAN_FUZZ", "2400"))  # over all entrances, as tests/robustness
 often = settings(
     max_examples=INPUTS // 8,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 ODD = ["", "~", "nan", ".inf", "-1", "0", "1e-300 s", "1e300 s", "1e309", "true", "[]", "{}", "'"]

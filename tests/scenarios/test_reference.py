@@ -58,7 +58,7 @@ def test_a_trace_is_taken_whole() -> None:
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ({"step": "20"}, "target.step: 20 has no unit"),
+        ({"step": "20"}, "step=20: 20 has no unit"),
         ({"gama": "3"}, r"gama: unknown question \(did you mean `gamma`\?\)"),
         ({"name": "a\nb: c"}, "name: has several lines"),
         ({"gamma": "5", "acceptance": "{conditional: [0.5]}"}, "states 1 draft positions"),

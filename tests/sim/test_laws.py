@@ -105,7 +105,7 @@ def test_littles_law_of_the_queue(run: Callable[..., Run]) -> None:
 chances = st.lists(st.floats(0, 1), min_size=1, max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(chances, st.data())
 def test_more_acceptance_never_adds_a_round(lower: list[float], data: st.DataObject) -> None:
     """For any conditional lists, falling or not, position by position one above the other."""
@@ -134,7 +134,7 @@ def test_more_acceptance_never_adds_a_round(lower: list[float], data: st.DataObj
     assert np.all(many.requests["rounds"] <= few.requests["rounds"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6), st.data())
 def test_a_deeper_draft_never_adds_a_round(listed: list[float], data: st.DataObject) -> None:
     shallow = data.draw(st.integers(0, len(listed) - 1))
@@ -199,7 +199,7 @@ tight = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(tight, st.integers(1, 9), st.integers(1, 30), st.floats(0, 0.3), st.booleans())
 def test_kv_blocks_are_conserved(
     drawn: dict[str, object], block_tokens: int, spare: int, watermark: float, ping_pong: bool

@@ -188,7 +188,7 @@ def triggered(sizes: list[int], limit: int, hysteresis: int, patience: int) -> l
     return states
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     late=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 40)), max_size=12),
     limit=st.integers(1, 8),

@@ -234,7 +234,7 @@ def test_mutated_files(tmp_path: Path, part: int) -> None:
     assert min(outcomes["refused"], outcomes["imported"]) > INPUTS // 40
 
 
-@settings(max_examples=max(INPUTS // 8, 20), deadline=None)
+@settings(max_examples=max(INPUTS // 8, 20))
 @given(
     data=st.one_of(
         st.binary(max_size=300),
@@ -264,7 +264,7 @@ KEYS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=max(INPUTS // 8, 20), deadline=None)
+@settings(max_examples=max(INPUTS // 8, 20))
 @given(document=st.dictionaries(KEYS, JSON_VALUES, max_size=12))
 def test_any_value_under_any_key(
     tmp_path_factory: pytest.TempPathFactory, document: dict[str, object]
