@@ -17,7 +17,7 @@ class Page:
     """The live page of one scenario, with the parts that its callbacks name."""
 
     def __init__(self, name: str) -> None:
-        from specplan.results.live import make_app
+        from specplan.results.live.app import make_app
 
         self.client = make_app(name).server.test_client()
         search = f"?scenario={name}"

@@ -55,8 +55,8 @@ def law(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.law_answer import law_answer
-        from specplan.results.law_question import law_question, stated_laws
+        from specplan.results.acceptance.law_answer import law_answer
+        from specplan.results.acceptance.law_question import law_question, stated_laws
 
         question = law_question(
             stated_laws(source, p or (), q or (), bonus),
@@ -115,7 +115,7 @@ def acceptance_import(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.import_answer import import_answer
+        from specplan.results.acceptance.import_answer import import_answer
 
         return import_answer(
             files,
@@ -151,7 +151,7 @@ def convert(context: typer.Context, sets: Sets = None, as_json: AsJson = False) 
     """
 
     def answer() -> Answer:
-        from specplan.results.convert_answer import convert_words_answer
+        from specplan.results.acceptance.convert_answer import convert_words_answer
 
         return convert_words_answer(context.args, sets or ())
 
@@ -173,7 +173,7 @@ def export(
     """
 
     def answer() -> Answer:
-        from specplan.results.export_answer import export_answer
+        from specplan.results.acceptance.export_answer import export_answer
         from specplan.scenarios.load import load
 
         return export_answer(load(scenario, sets or ()), engine, draft)

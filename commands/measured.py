@@ -84,7 +84,7 @@ def calibrate(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.calibrate_answer import calibrate_answer
+        from specplan.results.calibrate.answer import calibrate_answer
 
         return calibrate_answer(
             files or (),

@@ -59,7 +59,7 @@ def memory(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.memory_answer import memory_answer
+        from specplan.results.memory.answer import memory_answer
 
         options = {
             "target.gpu": gpu,

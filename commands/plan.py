@@ -55,7 +55,7 @@ def sweep(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.sweeps import Means, sweep_answer, swept_base
+        from specplan.results.sweep.answer import Means, sweep_answer, swept_base
         from specplan.sim.design import parse_design
 
         means = Means(by=by, workers=workers, cluster=cluster, yes=yes)
@@ -102,7 +102,7 @@ def plan(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.plan_answer import plan_answer
+        from specplan.results.planning.answer import plan_answer
         from specplan.results.planning.objectives import parse_rate_option
         from specplan.scenarios.load import load
 

@@ -135,7 +135,7 @@ def compare(  # noqa: PLR0917
     """
 
     def answer() -> Answer:
-        from specplan.results.comparison import compare_answer
+        from specplan.results.compare.answer import compare_answer
         from specplan.results.replications import Replications
 
         return compare_answer(

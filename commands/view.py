@@ -79,7 +79,7 @@ def serve(
     """
 
     def answer() -> Answer:
-        from specplan.results.live import serve_answer
+        from specplan.results.live.app import serve_answer
 
         def announce(says: str) -> None:
             typer.echo(says, err=True)

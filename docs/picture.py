@@ -11,8 +11,8 @@ import plotly.io as pio
 
 import specplan
 from specplan.results.closed_curves import curves
-from specplan.results.figures_closed import speedup_by_batch
-from specplan.results.images import check_images
+from specplan.results.figures.closed import speedup_by_batch
+from specplan.results.figures.images import check_images
 
 PICTURE = Path(__file__).with_name("best-gamma.svg")
 SCENARIO = "llama31-8b-eagle3-h100"

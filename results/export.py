@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from specplan.results.figures import packed
-from specplan.results.palette import FONT, TEXT
+from specplan.results.figures.layout import packed
+from specplan.results.figures.palette import FONT, TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from specplan.results.figures import Figure
+    from specplan.results.figures.layout import Figure
 
 STYLE = f"""
 :root {{ color-scheme: light; }}

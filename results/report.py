@@ -10,8 +10,8 @@ from specplan.results import gap, prediction, store
 from specplan.results.answer import Answer
 from specplan.results.closed_curves import curves
 from specplan.results.export import Section, page
+from specplan.results.figures.images import check_images, write_images
 from specplan.results.handoff import handoff
-from specplan.results.images import check_images, write_images
 from specplan.results.progress import reporting
 from specplan.results.recorded import Recorded, leaves, read_run, record, told_apart
 from specplan.results.sections import (

@@ -5,19 +5,17 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from specplan.results import (
-    figures_acceptance,
-    figures_closed,
-    figures_load,
-    figures_memory,
-    figures_request,
-    figures_run,
-    prediction,
-)
+from specplan.results import prediction
 from specplan.results.attainment import attainment
 from specplan.results.closed_curves import crossover
 from specplan.results.export import Section
-from specplan.results.memory_parts import held
+from specplan.results.figures import acceptance as figures_acceptance
+from specplan.results.figures import closed as figures_closed
+from specplan.results.figures import load as figures_load
+from specplan.results.figures import memory as figures_memory
+from specplan.results.figures import request as figures_request
+from specplan.results.figures import run as figures_run
+from specplan.results.memory.parts import held
 from specplan.results.progress import reporting
 from specplan.results.tables import milliseconds, number, percent
 from specplan.results.validation.figure import predicted_against_measured

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from specplan.results.calibrate_block import round_block
-from specplan.results.diagnose_answer import finding
+from specplan.results.calibrate.block import round_block
+from specplan.results.diagnose.answer import finding
 from specplan.scenarios.errors import Fault, ScenarioError
 from specplan.scenarios.importers import costs_groups, pool
 from specplan.scenarios.importers.block import speculation

@@ -62,7 +62,7 @@ class Study(Scenario):
         `{("speculation.gamma", "draft.step"): [(1, "5 ms"), (2, "6 ms")]}` moves them together.
         `to_pandas()` of the result is one row a point. Raises ScenarioError.
         """
-        from specplan.results.sweeps import Means, check_size, compute
+        from specplan.results.sweep.answer import Means, check_size, compute
         from specplan.sim.design import design_of, parse_design
 
         texts = not hasattr(values, "items")
@@ -76,7 +76,7 @@ class Study(Scenario):
 
         `json` of the answer is a dict; in a notebook the answer shows its text.
         """
-        from specplan.results.plan_answer import plan_answer
+        from specplan.results.planning.answer import plan_answer
 
         return plan_answer(self, slo, rate, **how)
 
@@ -89,7 +89,7 @@ class Study(Scenario):
         >>> toy.compare(toy.set("draft.step=50 ms")).json["ranking"][0]["scenario"]
         'toy-20ms (A)'
         """
-        from specplan.results.comparison import beside_plain, compared, told_apart
+        from specplan.results.compare.answer import beside_plain, compared, told_apart
         from specplan.results.replications import Replications
 
         scenarios = told_apart([self, *others]) if others else beside_plain(self)

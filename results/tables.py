@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 LABEL_WIDTH = 22
 BAR_WIDTH = 30
-# One colour a phase, the same in the terminal and in the figures (results/palette.py).
+# One colour a phase, the same in the terminal and in the figures (results/figures/palette.py).
 PHASE_STYLES = {
     "draft": "color(172)",
     "verify": "color(25)",

@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from specplan.results.export import Section, page
-from specplan.results.figures import Figure, Trace, layout
-from specplan.results.palette import PLAIN, SCENARIOS
+from specplan.results.figures.layout import Figure, Trace, layout
+from specplan.results.figures.palette import PLAIN, SCENARIOS
 from specplan.results.validation.points import BRIEF
 from specplan.results.validation.shown import (
     HEADER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
-from specplan.results.calibrate_answer import calibrate_answer
+from specplan.results.calibrate.answer import calibrate_answer
 from specplan.results.validation.conditions import (
     measured,
     predicted,

@@ -13,7 +13,7 @@ import pytest
 from specplan.models.acceptance import Acceptance
 from specplan.models.cost import linear
 from specplan.models.round_costs import round_costs
-from specplan.results.convert_answer import convert_answer
+from specplan.results.acceptance.convert_answer import convert_answer
 
 # golden acceptance lengths, SemiAnalysisAI/InferenceX golden_al_distribution/*.yaml @843c6254
 GOLDEN: dict[str, tuple[list[float], list[float]]] = {

@@ -26,8 +26,8 @@ from specplan.models.cost import table
 from specplan.models.round_costs import round_costs
 from specplan.models.rounds import finite_output
 from specplan.models.speedup import predict
-from specplan.results.calibrate_answer import calibrate_answer
-from specplan.results.convert_answer import convert_answer
+from specplan.results.acceptance.convert_answer import convert_answer
+from specplan.results.calibrate.answer import calibrate_answer
 
 # EAGLE-3, arXiv 2503.01840, Table 1 and Spec-Bench Leaderboard.md @fd2c1cd7: speedup, τ, τ/speedup
 IMPLIED: dict[str, dict[str, tuple[float, float, float]]] = {

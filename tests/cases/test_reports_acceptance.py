@@ -14,9 +14,9 @@ import pytest
 
 from specplan.models.acceptance import tokens_per_round_from_alpha
 from specplan.models.rounds import finite_output
-from specplan.results.calibrate_answer import calibrate_answer
-from specplan.results.convert_answer import convert_answer
-from specplan.results.import_answer import import_answer
+from specplan.results.acceptance.convert_answer import convert_answer
+from specplan.results.acceptance.import_answer import import_answer
+from specplan.results.calibrate.answer import calibrate_answer
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.importers.traces import read_trace

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from specplan.models.rounds import tokens_per_round
-from specplan.results.calibrate_answer import calibrate_answer
+from specplan.results.calibrate.answer import calibrate_answer
 from specplan.results.metrics import summary
 from specplan.results.planning.gammas import schedule_rows
 from specplan.results.planning.loads import Planner, at_rate, plain

@@ -169,7 +169,7 @@ def test_an_interrupted_sweep_says_so_on_stderr(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("specplan.results.sweeps.simulate_grid", interrupted)
+    monkeypatch.setattr("specplan.results.sweep.answer.simulate_grid", interrupted)
     words = ("sweep", "toy-20ms", "--vary", "speculation.gamma=0,1", "--by", "simulate")
     found = specplan_cli(*words, "--workers", "1", "-o", str(tmp_path / "grid"), *flags)
     assert found.code == 130

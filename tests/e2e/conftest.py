@@ -153,7 +153,7 @@ def browser() -> Iterator[Browser]:
 def serving() -> Callable[..., Any]:
     """Serve a scenario on a free port inside a `with`; gives the address."""
     pytest.importorskip("dash", reason="needs the extra `serve`")
-    from specplan.results.live import make_server
+    from specplan.results.live.app import make_server
 
     @contextmanager
     def serve(target: str | None = None, sets: tuple[str, ...] = ()) -> Iterator[str]:

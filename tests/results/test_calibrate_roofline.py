@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specplan.results.calibrate_answer import calibrate_answer
+from specplan.results.calibrate.answer import calibrate_answer
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from specplan.results.calibrate_answer import calibrate_answer
+from specplan.results.calibrate.answer import calibrate_answer
 from specplan.scenarios.load import load
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from specplan.results import metrics
-from specplan.results.differences import differences
-from specplan.results.ranking import Compared, verdict
+from specplan.results.compare.differences import differences
+from specplan.results.compare.ranking import Compared, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from specplan.results.convert_answer import convert_answer, convert_scenario_answer
+from specplan.results.acceptance.convert_answer import convert_answer, convert_scenario_answer
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load
 

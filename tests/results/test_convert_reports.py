@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specplan.results.convert_answer import convert_answer
+from specplan.results.acceptance.convert_answer import convert_answer
 from specplan.scenarios.errors import ScenarioError
 
 

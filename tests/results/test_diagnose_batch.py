@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specplan.results.calibrate_answer import calibrate_answer
+from specplan.results.calibrate.answer import calibrate_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

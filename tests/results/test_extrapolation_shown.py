@@ -5,15 +5,15 @@ import io
 import pytest
 from rich.console import Console
 
+from specplan.results.acceptance.convert_answer import convert_scenario_answer
+from specplan.results.acceptance.export_answer import export_answer
 from specplan.results.closed_curves import curves
-from specplan.results.convert_answer import convert_scenario_answer
-from specplan.results.export_answer import export_answer
-from specplan.results.figures_closed import speedup_by_gamma
-from specplan.results.plan_answer import plan_answer
+from specplan.results.figures.closed import speedup_by_gamma
+from specplan.results.planning.answer import plan_answer
 from specplan.results.prediction import predict_answer
 from specplan.results.sections import closed_sections
 from specplan.results.simulation import simulate_answer
-from specplan.results.sweeps import Means, sweep_answer
+from specplan.results.sweep.answer import Means, sweep_answer
 from specplan.scenarios.load import load
 from specplan.scenarios.schema import Scenario
 from specplan.sim.design import parse_design

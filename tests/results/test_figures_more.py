@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from specplan.results import images
 from specplan.results.attainment import Attained
 from specplan.results.closed_curves import curves
 from specplan.results.export import Section
-from specplan.results.figures_acceptance import acceptance_by_position, tokens_per_round
-from specplan.results.figures_closed import speedup_by_gamma
-from specplan.results.figures_load import slo_attainment
-from specplan.results.figures_memory import memory_bar
-from specplan.results.figures_request import token_time
-from specplan.results.figures_run import gap_steps
+from specplan.results.figures import images
+from specplan.results.figures.acceptance import acceptance_by_position, tokens_per_round
+from specplan.results.figures.closed import speedup_by_gamma
+from specplan.results.figures.load import slo_attainment
+from specplan.results.figures.memory import memory_bar
+from specplan.results.figures.palette import HIGHER, LOWER, PHASES, PLAIN
+from specplan.results.figures.request import token_time
+from specplan.results.figures.run import gap_steps
 from specplan.results.intervals import Interval
-from specplan.results.memory_parts import held
-from specplan.results.palette import HIGHER, LOWER, PHASES, PLAIN
+from specplan.results.memory.parts import held
 from specplan.results.recorded import record
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load

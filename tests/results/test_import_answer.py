@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from ruamel.yaml import YAML
 
-from specplan.results.convert_answer import convert_answer
-from specplan.results.import_answer import import_answer
+from specplan.results.acceptance.convert_answer import convert_answer
+from specplan.results.acceptance.import_answer import import_answer
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load

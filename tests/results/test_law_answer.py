@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from specplan.models.sampling_rules import SamplingRules
-from specplan.results.law_answer import LawQuestion, law_answer
+from specplan.results.acceptance.law_answer import LawQuestion, law_answer
 from specplan.scenarios.errors import ScenarioError
 
 P, Q = [0.6, 0.3, 0.1], [0.5, 0.25, 0.25]

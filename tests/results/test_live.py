@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("dash", reason="needs the extra `serve`")
 
-from specplan.results import live
-from specplan.results.live_callbacks import Latest
-from specplan.results.live_jobs import Job, Jobs
+from specplan.results.live import app as live
+from specplan.results.live.callbacks import Latest
+from specplan.results.live.jobs import Job, Jobs
 from specplan.scenarios.load import load
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specplan.results.live_controls import controls, deepest
-from specplan.results.live_state import State, command, named, query, read, start
-from specplan.results.live_state import settings as moved_settings
-from specplan.results.live_view import Base, View
+from specplan.results.live.controls import controls, deepest
+from specplan.results.live.state import State, command, named, query, read, start
+from specplan.results.live.state import settings as moved_settings
+from specplan.results.live.view import Base, View
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load
 

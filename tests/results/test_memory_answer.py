@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from specplan.cli import app
-from specplan.results.memory_answer import memory_answer
+from specplan.results.memory.answer import memory_answer
 from specplan.results.prediction import predict_answer
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load

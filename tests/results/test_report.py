@@ -11,20 +11,18 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from specplan.results import (
-    figures_acceptance,
-    figures_closed,
-    figures_request,
-    figures_run,
-    prediction,
-)
+from specplan.results import prediction
 from specplan.results.closed_curves import crossover, curves
 from specplan.results.export import Section, page
-from specplan.results.figures import packed
-from specplan.results.figures_map import heat_map, speedup_map, staircase
-from specplan.results.live_state import start
-from specplan.results.live_view import Base, View
-from specplan.results.palette import PHASES, PLAIN, SCENARIOS, TEXT
+from specplan.results.figures import acceptance as figures_acceptance
+from specplan.results.figures import closed as figures_closed
+from specplan.results.figures import request as figures_request
+from specplan.results.figures import run as figures_run
+from specplan.results.figures.layout import packed
+from specplan.results.figures.maps import heat_map, speedup_map, staircase
+from specplan.results.figures.palette import PHASES, PLAIN, SCENARIOS, TEXT
+from specplan.results.live.state import start
+from specplan.results.live.view import Base, View
 from specplan.results.recorded import record
 from specplan.results.report import report_sections, verdict
 from specplan.results.sections import load_sections, measured_sections

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from specplan.results.closed_curves import curves
-from specplan.results.plan_answer import make_plan
-from specplan.results.plan_json import plan_json
-from specplan.results.plan_text import plan_text
+from specplan.results.planning.answer import make_plan
+from specplan.results.planning.as_json import plan_json
 from specplan.results.planning.loads import Planner
 from specplan.results.planning.objectives import objectives_of
+from specplan.results.planning.text import plan_text
 from specplan.results.prediction import predict_answer
 from specplan.results.searched import search_note
 from specplan.results.sections import closed_sections

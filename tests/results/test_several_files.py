@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from specplan.results.calibrate_answer import calibrate_answer
-from specplan.results.import_answer import import_answer
+from specplan.results.acceptance.import_answer import import_answer
+from specplan.results.calibrate.answer import calibrate_answer
 from specplan.scenarios.errors import ScenarioError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from specplan.results.sweep_text import grid_text
-from specplan.results.sweeps import Means, compute
+from specplan.results.sweep.answer import Means, compute
+from specplan.results.sweep.text import grid_text
 from specplan.results.tables import fitted
 from specplan.scenarios.load import load
 from specplan.sim.design import parse_design

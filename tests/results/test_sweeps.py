@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from specplan.results import metrics, store
-from specplan.results.sweeps import Means, check_size, ledger_path, sweep_answer, with_speedup
+from specplan.results.sweep.answer import Means, check_size, ledger_path, sweep_answer, with_speedup
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load
 from specplan.sim.design import parse_design

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from specplan.cli import app
 from specplan.models.other_calculators import CALCULATORS, exact
-from specplan.results.calibrate_answer import calibrate_answer
+from specplan.results.calibrate.answer import calibrate_answer
 from specplan.results.catalogue import list_answer
 from specplan.results.validation.answer import every_point, unexplained, validate_answer, value_of
 from specplan.results.validation.fitting import calibrate_lines, fitted_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from specplan.results.sweeps import Means, sweep_answer
+from specplan.results.sweep.answer import Means, sweep_answer
 from specplan.scenarios.load import load
 from specplan.sim.design import parse_design
 from specplan.sim.simulate import simulate

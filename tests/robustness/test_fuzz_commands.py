@@ -200,9 +200,9 @@ def test_what_the_parser_knows(
 
 def test_urls_of_the_live_page(fuzz: Fuzz) -> None:
     pytest.importorskip("dash", reason="needs the extra `serve`")
-    from specplan.results import live
-    from specplan.results.live_state import command, query, read
-    from specplan.results.live_view import Base, View
+    from specplan.results.live import app as live
+    from specplan.results.live.state import command, query, read
+    from specplan.results.live.view import Base, View
 
     luck = fuzz.luck("urls")
     bases = [Base.read(name) for name in ("toy-20ms", "llama31-8b-eagle3-h100")]

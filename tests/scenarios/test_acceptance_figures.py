@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specplan.models.statements import Figure
-from specplan.results.convert_answer import convert_answer
+from specplan.results.acceptance.convert_answer import convert_answer
 from specplan.scenarios.acceptance_figures import NAMES, read_stated, stated_texts
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.shares import read_number, read_share, read_shares, read_whole

@@ -8,8 +8,8 @@ import pytest
 
 from specplan.models.acceptance import Acceptance
 from specplan.models.sampler import chi_square
-from specplan.results.convert_answer import convert_scenario_answer
-from specplan.results.export_answer import export_answer
+from specplan.results.acceptance.convert_answer import convert_scenario_answer
+from specplan.results.acceptance.export_answer import export_answer
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.exporters import ENGINES, export
 from specplan.scenarios.load import load

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from specplan.results.plan_answer import Plan, make_plan, plan_answer
-from specplan.results.plan_json import plan_json
-from specplan.results.plan_text import plan_text, recommendation
+from specplan.results.planning.answer import Plan, make_plan, plan_answer
+from specplan.results.planning.as_json import plan_json
 from specplan.results.planning.gammas import Schedule, choices, schedule_rows, token_rates
 from specplan.results.planning.loads import Planner, at_rate, gpus, offered_rate, plain
 from specplan.results.planning.objectives import objectives_of
 from specplan.results.planning.placements import placed
 from specplan.results.planning.sensitivity import evidence_of, inputs, scaled
+from specplan.results.planning.text import plan_text, recommendation
 from specplan.scenarios.closed_form import predict
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.load import load, override

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from specplan.results.intervals import Interval
-from specplan.results.plan_answer import Plan, Way
-from specplan.results.plan_text import cost_words, plan_text, recommendation
+from specplan.results.planning.answer import Plan, Way
 from specplan.results.planning.gammas import Choice
 from specplan.results.planning.loads import Planner
 from specplan.results.planning.objectives import objectives_of
 from specplan.results.planning.placements import Placed
 from specplan.results.planning.rates import Fleet
 from specplan.results.planning.sensitivity import Swing
+from specplan.results.planning.text import cost_words, plan_text, recommendation
 from specplan.scenarios.load import load
 from specplan.sim.looks import Capacity, Look
 from specplan.sim.trials import Trials

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from specplan.results.import_answer import import_answer
+from specplan.results.acceptance.import_answer import import_answer
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.importers.evidence import Evidence
 from specplan.scenarios.importers.llamacpp_log import parse_statistics

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from specplan.results.acceptance.import_answer import import_answer
 from specplan.results.answer import Answer
-from specplan.results.import_answer import import_answer
 from specplan.scenarios.errors import ScenarioError
 from specplan.scenarios.importers.evidence import Evidence
 from specplan.scenarios.importers.recognise import read_file

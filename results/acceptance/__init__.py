@@ -1,0 +1,1 @@
+"""What acceptance figures mean: law, convert, import and export."""

@@ -1,0 +1,1 @@
+"""What measurements say about costs: `specplan calibrate`."""

@@ -1,0 +1,1 @@
+"""Scenarios on the same luck: `specplan compare`."""

@@ -1,0 +1,1 @@
+"""Why speculation pays or does not, from what was measured."""

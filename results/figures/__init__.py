@@ -1,0 +1,1 @@
+"""Figures, as plain plotly dictionaries, and how they look."""

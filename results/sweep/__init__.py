@@ -1,0 +1,1 @@
+"""The same scenario over ranges of its fields: `specplan sweep`."""
