@@ -23,6 +23,7 @@ MARK = "summary.json"  # the figures: every result folder has them
 MANIFEST = (
     ".specplan.json"  # all that specplan wrote into a folder, with digests: only that is ours
 )
+DATABASE = ".sqlite"
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
@@ -67,7 +68,8 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
 
     A crash, an error or Ctrl-C inside the block leaves nothing under `folder`, and an old folder
     that `force` replaces stays whole until the new one is complete. Names and digests of all files
-    go into `MANIFEST`. Raises ScenarioError as `check_folder`.
+    go into `MANIFEST`; a database has no digest, as its pages lie in the order in which points were
+    finished. Raises ScenarioError as `check_folder`.
     """
     check_folder(folder, force=force)
     folder = folder.absolute()
@@ -78,7 +80,8 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
         with _told(folder, "cannot be written"):
             yield temporary
             names = _inside(temporary)
-            digests = {n: _sha256(temporary / n) for n in names if (temporary / n).is_file()}
+            told = [n for n in names if (temporary / n).is_file() and not n.endswith(DATABASE)]
+            digests = {name: _sha256(temporary / name) for name in told}
             written = {"written_by": "specplan", "files": names, "sha256": digests}
             write_json(temporary / MANIFEST, written)
             empty_before = folder.is_dir()
