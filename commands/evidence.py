@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, ScenarioName, Sets, new_path, old_path, show
+from specplan.commands.shared import AsJson, ForceFile, ScenarioName, Sets, new_path, old_path, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -104,7 +104,7 @@ def acceptance_import(  # noqa: PLR0917
             help="Write the block into this new file.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    force: ForceFile = False,
 ) -> None:
     """Read what engines write and print a block for a scenario.
 

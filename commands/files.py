@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, new_path, old_path, show
+from specplan.commands.shared import AsJson, ForceFile, new_path, old_path, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -33,7 +33,7 @@ def init(
         ),
     ] = None,
     as_json: AsJson = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    force: ForceFile = False,
 ) -> None:
     """Write a commented scenario that runs.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, new_path, old_path, show
+from specplan.commands.shared import AsJson, ForceFile, new_path, old_path, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -68,7 +68,7 @@ def calibrate(  # noqa: PLR0917
         typer.Option("--output", "-o", metavar="FILE", parser=new_path, help="Write the scenario."),
     ] = None,
     as_json: AsJson = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    force: ForceFile = False,
 ) -> None:
     """Fit costs to measurements, and say why speculation pays.
 
@@ -129,7 +129,7 @@ def validate(
         ),
     ] = None,
     as_json: AsJson = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    force: ForceFile = False,
 ) -> None:
     """Predict published measurements, and say how far off.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, Sets, new_path, scenario_names, show
+from specplan.commands.shared import AsJson, ForceFile, Sets, new_path, scenario_names, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -47,7 +47,7 @@ def memory(  # noqa: PLR0917
         typer.Option(metavar="FILE", parser=new_path, help="Write a page with the bar."),
     ] = None,
     as_json: AsJson = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    force: ForceFile = False,
 ) -> None:
     """Show what fits in memory, with and without speculation.
 

@@ -100,6 +100,7 @@ Cluster = Annotated[
     typer.Option(metavar="ADDRESS", help="Simulate on a running Dask cluster, tcp://host:8786."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace FOLDER if specplan wrote it before.")]
+ForceFile = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
 
 
 def show(make: Callable[[], Answer], as_json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specplan.commands.shared import AsJson, Sets, new_path, scenario_names, show
+from specplan.commands.shared import AsJson, ForceFile, Sets, new_path, scenario_names, show
 
 if TYPE_CHECKING:
     from specplan.results.answer import Answer
@@ -36,7 +36,7 @@ def report(  # noqa: PLR0917
     ] = None,
     png: Annotated[bool, typer.Option("--png", help="Each figure as a PNG file, too.")] = False,
     svg: Annotated[bool, typer.Option("--svg", help="Each figure as an SVG file, too.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    force: ForceFile = False,
 ) -> None:
     """Write one self-contained HTML page of figures.
 
