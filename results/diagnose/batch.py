@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from specplan.results.tables import columns, facts, heading, milliseconds, number, times
+from specplan.results.diagnose.places import Place, places_table
+from specplan.results.tables import facts, heading, times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,27 +21,16 @@ EVEN = 0.05
 
 
 @dataclass(frozen=True)
-class AtBatch:
-    """One batch of a series, and what was found there."""
-
-    batch: float
-    tokens_per_round: float | None
-    round_s: float | None
-    round_cost_ratio: float | None
-    speedup: float | None
-
-
-@dataclass(frozen=True)
 class BatchSeries:
     """One system, context and γ over its batches, the smallest first."""
 
     title: str
-    places: tuple[AtBatch, ...]
+    places: tuple[Place, ...]
 
     @property
     def speedups(self) -> list[tuple[float, float]]:
         """Batches with a known speedup."""
-        return [(one.batch, one.speedup) for one in self.places if one.speedup is not None]
+        return [(one.at, one.speedup) for one in self.places if one.speedup is not None]
 
     @property
     def turns(self) -> bool:
@@ -84,7 +74,7 @@ class BatchSeries:
         return f"of the batches measured it pays at {where} only"
 
     def _acceptance(self) -> str:
-        known = [(one.batch, one.tokens_per_round) for one in self.places if one.tokens_per_round]
+        known = [(one.at, one.tokens_per_round) for one in self.places if one.tokens_per_round]
         if len(known) < 2 or abs(known[-1][1] / known[0][1] - 1) <= EVEN:
             return ""
         (b0, t0), (b1, t1) = known[0], known[-1]
@@ -97,10 +87,7 @@ class BatchSeries:
         """Give everything as plain JSON."""
         return {
             "title": self.title,
-            "points": [
-                {name: getattr(place, name) for name in AtBatch.__dataclass_fields__}
-                for place in self.places
-            ],
+            "points": [place.value("batch") for place in self.places],
             "crossover_batch": list(self.crossover) if self.crossover else None,
             "turns": self.turns,
             "says": self.says(),
@@ -109,20 +96,13 @@ class BatchSeries:
 
 def by_batch(findings: Sequence[Finding]) -> list[BatchSeries]:
     """Gather the points of one label, context and γ that were measured at several batches."""
-    found: dict[str, dict[float, AtBatch]] = {}
+    found: dict[str, dict[float, Place]] = {}
     for one in findings:
         context = "" if one.group.context is None else f"context {one.group.context:,.0f}"
         for row in one.rows:
             gamma = "" if row.point.gamma is None else f"γ = {row.point.gamma:.0f}"
             title = ", ".join(filter(None, (one.group.label, context, gamma)))
-            value = row.value
-            place = AtBatch(
-                one.group.batch,
-                value["tokens_per_round"],
-                value["round_s"],
-                value["round_cost_ratio"],
-                value["speedup"],
-            )
+            place = Place.of(one.group.batch, row.value)
             found.setdefault(title, {}).setdefault(one.group.batch, place)
     series = [
         BatchSeries(title, tuple(places[batch] for batch in sorted(places)))
@@ -135,17 +115,10 @@ def batch_text(series: Sequence[BatchSeries]) -> list[RenderableType]:
     """Lay out each series: a line a batch, and what follows."""
     parts: list[RenderableType] = []
     for one in series:
-        rows = [
-            (
-                f"{place.batch:g}",
-                number(place.tokens_per_round),
-                milliseconds(place.round_s),
-                number(place.round_cost_ratio),
-                times(place.speedup),
-            )
-            for place in one.places
-        ]
         title = ": ".join(filter(None, ("By batch", one.title)))
-        header = ("batch", "τ", "round", "R/T", "speedup")
-        parts += [heading(title), columns(header, rows), facts([("Batch", one.says())])]
+        parts += [
+            heading(title),
+            places_table("batch", "g", one.places),
+            facts([("Batch", one.says())]),
+        ]
     return parts

@@ -7,7 +7,8 @@ from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from specplan.results.tables import columns, facts, heading, milliseconds, number, times
+from specplan.results.diagnose.places import Place, places_table
+from specplan.results.tables import facts, heading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,17 +22,6 @@ MINOR = 0.1
 
 
 @dataclass(frozen=True)
-class Place:
-    """One context of a series: cached tokens a sequence, and what was found there."""
-
-    context: float
-    tokens_per_round: float | None
-    round_s: float | None
-    round_cost_ratio: float | None
-    speedup: float | None
-
-
-@dataclass(frozen=True)
 class Series:
     """One system, batch and γ over its contexts, the shortest first."""
 
@@ -41,7 +31,7 @@ class Series:
     @property
     def off_at(self) -> float | None:
         """The context from which speculation no longer pays, interpolated; None where it pays."""
-        known = [(one.context, one.speedup) for one in self.places if one.speedup is not None]
+        known = [(one.at, one.speedup) for one in self.places if one.speedup is not None]
         for (c0, s0), (c1, s1) in pairwise(known):
             if s0 > 1 >= s1:
                 return c0 + (c1 - c0) * (s0 - 1) / (s0 - s1)
@@ -71,7 +61,7 @@ class Series:
         first, last = self.places[0], self.places[-1]
         if len(self.places) == 1:
             return "one context is no curve: measure a longer one, too"
-        parts = [f"from {first.context:,.0f} to {last.context:,.0f} tokens"]
+        parts = [f"from {first.at:,.0f} to {last.at:,.0f} tokens"]
         if first.tokens_per_round and last.tokens_per_round:
             parts.append(_change("τ", first.tokens_per_round, last.tokens_per_round))
         if first.round_cost_ratio and last.round_cost_ratio:
@@ -94,10 +84,7 @@ class Series:
         """Give everything as plain JSON."""
         return {
             "title": self.title,
-            "points": [
-                {name: getattr(place, name) for name in Place.__dataclass_fields__}
-                for place in self.places
-            ],
+            "points": [place.value("context") for place in self.places],
             "decides": self.decides,
             "off_at_context": self.off_at,
             "says": self.says(),
@@ -117,17 +104,10 @@ def by_context(findings: Sequence[Finding]) -> list[Series]:
         for row in one.rows:
             gamma = "" if row.point.gamma is None else f"γ = {row.point.gamma:.0f}"
             title = ", ".join(filter(None, (one.group.label, f"batch {one.group.batch:g}", gamma)))
-            value = row.value
-            place = Place(
-                one.group.context,
-                value["tokens_per_round"],
-                value["round_s"],
-                value["round_cost_ratio"],
-                value["speedup"],
-            )
+            place = Place.of(one.group.context, row.value)
             found.setdefault(title, []).append(place)
     return [
-        Series(title, tuple(sorted(places, key=lambda place: place.context)))
+        Series(title, tuple(sorted(places, key=lambda place: place.at)))
         for title, places in found.items()
     ]
 
@@ -136,17 +116,6 @@ def context_text(series: Sequence[Series]) -> list[RenderableType]:
     """Lay out each series: a line a context, and what follows."""
     parts: list[RenderableType] = []
     for one in series:
-        rows = [
-            (
-                f"{place.context:,.0f}",
-                number(place.tokens_per_round),
-                milliseconds(place.round_s),
-                number(place.round_cost_ratio),
-                times(place.speedup),
-            )
-            for place in one.places
-        ]
-        header = ("context", "τ", "round", "R/T", "speedup")
-        parts += [heading(f"By context: {one.title}"), columns(header, rows)]
+        parts += [heading(f"By context: {one.title}"), places_table("context", ",.0f", one.places)]
         parts.append(facts([("Context", one.says())]))
     return parts
