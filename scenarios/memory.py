@@ -76,11 +76,11 @@ def pool_of(scenario: Scenario, *, with_draft: bool) -> Pool | None:
             reserve_bytes=reserve,
             block_tokens=cache.block_tokens,
         )
-    except NoRoomError as error:
+    except ValueError as error:
         wrong, _, right = str(error).rstrip(")").rpartition(" (")
-        raise DoesNotFitError(Fault(wrong, right, field="kv_cache")) from None
-    except ValueError as error:  # heads that the GPUs do not share
-        wrong, _, right = str(error).rstrip(")").rpartition(" (")
+        if isinstance(error, NoRoomError):
+            raise DoesNotFitError(Fault(wrong, right, field="kv_cache")) from None
+        # Heads that the GPUs do not share.
         raise ScenarioError(Fault(wrong, right, field="cluster.gpus_per_replica")) from None
     return Pool(memory.blocks(scenario.scheduler.max_num_seqs), cache.block_tokens, memory)
 

@@ -117,8 +117,7 @@ def _fit(times: PassTimes, stack: Stack) -> RooflineFit:
         work_s = cost.seconds(batch, width, context) - shape.fixed_s
         return fit_roofline(work_s, shape.fixed_s, measured_s)
     except ValueError as error:
-        wrong, _, right = str(error).rstrip(")").rpartition(" (")
-        raise ScenarioError(Fault(wrong, right, file=times.source)) from error
+        raise ScenarioError(Fault(str(error), file=times.source)) from error
 
 
 def bent_text(fits: Sequence[Bent]) -> list[RenderableType]:

@@ -91,8 +91,7 @@ def _row(group: Group, point: Point, fit: RoundFit | str) -> Row:
     try:
         measured = group.measured(point, fit)
     except ValueError as error:
-        wrong, _, right = str(error).rstrip(")").rpartition(" (")
-        raise ScenarioError(Fault(wrong, right, field=point.source)) from error
+        raise ScenarioError(Fault(str(error), field=point.source)) from error
     found = diagnose(measured) if measured else None
     base = group.baseline
     step_s = base.token_s if base else None

@@ -57,8 +57,7 @@ class Group:
         except ScatterError as error:
             if self.baseline is None and len({one.gamma for one in usable}) == 1:
                 return f"undetermined: {error}"  # nothing is concluded from them
-            wrong, _, right = str(error).rstrip(")").rpartition(" (")
-            raise ScenarioError(Fault(wrong, right, field=self.label or "points")) from error
+            raise ScenarioError(Fault(str(error), field=self.label or "points")) from error
 
     def measured(self, point: Point, fit: RoundFit | str) -> Measured | None:
         """Give the point's T, R, τ and phases; what is not stated is solved from the rest."""

@@ -48,8 +48,7 @@ class PassTimes:
         try:
             return fit_passes(*columns)
         except ValueError as error:
-            wrong, _, right = str(error).rstrip(")").rpartition(" (")
-            raise ScenarioError(Fault(wrong, right, file=self.source)) from error
+            raise ScenarioError(Fault(str(error), file=self.source)) from error
 
     @property
     def is_table(self) -> bool:
