@@ -233,14 +233,13 @@ def _ranks(scenario: Scenario, path: Path_, block: AcceptanceBlock) -> Iterator[
 
 def _replayed(scenario: Scenario, path: Path_, block: AcceptanceBlock) -> Iterator[Contradiction]:
     """Refuse a record, one sequence of rounds, beside anything that draws requests or rounds."""
-    classes = scenario.workload.classes
     where = (*path, block.kind)
     for part in block.mixture or (block,):
         if not part.kind.startswith("recorded"):
             continue
         if block.mixture:
             yield where, "replays one record in order, and a mixture draws its kinds", _law(part)
-        elif any(kind.acceptance or kind.draft_probability is not None for kind in classes):
+        elif scenario.workload.accepts_by_class:
             yield where, "replays one record in order, and classes have their own laws", _law(part)
         elif scenario.speculation.draft_probability < 1:
             yield where, "replays every round, and draft_probability leaves some out", "one of them"

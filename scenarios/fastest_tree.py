@@ -32,10 +32,13 @@ def fastest_for(scenario: Scenario, point: OperatingPoint) -> TreeChoice | None:
     """
     speculation = scenario.speculation
     block = speculation.acceptance
-    own = any(k.acceptance or k.draft_probability is not None for k in scenario.workload.classes)
     if speculation.method != "tree" or not scenario.gamma or block is None or not block.ranks:
         return None
-    if own or speculation.draft_probability < 1 or scenario.draft.placement == "parallel":
+    if (
+        scenario.workload.accepts_by_class
+        or speculation.draft_probability < 1
+        or scenario.draft.placement == "parallel"
+    ):
         return None
     at = Priced(scenario, point.context_tokens)
     costs = at.costs(point.batch, scenario.gamma)

@@ -106,8 +106,7 @@ def lower_acceptance(
     ScenarioError where fewer than `positions` draft positions are stated.
     """
     classes = scenario.workload.classes
-    own = any(kind.acceptance or kind.draft_probability is not None for kind in classes)
-    if request_class is None and own:
+    if request_class is None and scenario.workload.accepts_by_class:
         parts = [lower_acceptance(scenario, positions, kind.name, end) for kind in classes]
         return Acceptance.mixture(_shares([kind.weight for kind in classes]), parts)
     stated = next((kind for kind in classes if kind.name == request_class), None)

@@ -283,6 +283,11 @@ class Workload(Section):
             for name, item in value.items()
         )
 
+    @property
+    def accepts_by_class(self) -> bool:
+        """Whether a class has an acceptance, or a chance to draft, of its own."""
+        return any(one.acceptance or one.draft_probability is not None for one in self.classes)
+
     @model_validator(mode="after")
     def _defaults(self) -> Self:
         if self.timeout is not None and not self.timeout > 0:

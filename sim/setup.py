@@ -75,8 +75,8 @@ class Laws:
 
 def laws(scenario: Scenario, positions: int) -> Laws:
     """Lower the acceptance of every class to so many draft positions."""
-    classes = scenario.workload.classes
-    if any(kind.acceptance or kind.draft_probability is not None for kind in classes):
+    if scenario.workload.accepts_by_class:
+        classes = scenario.workload.classes
         parts = tuple(scenario.acceptance(positions, kind.name) for kind in classes)
     else:
         parts = (scenario.acceptance(positions),)
